@@ -57,7 +57,7 @@ export async function inspect(page, base, paths, pictures, ready = ".link.live, 
       await page.waitForSelector(ready);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (over > 0) wrong.push(`${name} is ${over} pixels wider than ${width}`);
-      const hidden = await page.evaluate(() => [...document.querySelectorAll(".scroll:has(table.sessions, table.missions)")].map((box) => box.scrollWidth - box.clientWidth));
+      const hidden = await page.evaluate(() => [...document.querySelectorAll(".scroll:has(table), .tabs")].map((box) => box.scrollWidth - box.clientWidth));
       if (hidden.some((pixels) => pixels > 0)) wrong.push(`${name} at ${width}: columns are out of sight`);
       await accessible(page, `${name} at ${width}`);
       await page.screenshot({ path: join(pictures, `${name}-${width}.png`) });

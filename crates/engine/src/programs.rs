@@ -3,9 +3,9 @@
 use std::{
     collections::HashMap,
     env,
-    fs::{self, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex},
@@ -299,7 +299,7 @@ fn interpreter(path: &Path) -> Option<String> {
 
 /// Asks the program itself. It is the user's own, and what it says goes into no file.
 async fn ask_version(found: &FoundProgram, home: &Path) -> Option<Version> {
-    fs::create_dir_all(home).ok()?;
+    DirBuilder::new().recursive(true).mode(0o700).create(home).ok()?;
     let version = say_version(found, home).await;
     if let Err(error) = fs::remove_dir_all(home) {
         tracing::debug!(%error, "what a program left when it was asked for its version is still there");

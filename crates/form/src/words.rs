@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
-use ostler_domain::Time;
+use ostler_client::reply::HttpToken;
 pub use ostler_domain::text::count;
+use ostler_domain::{ApprovalId, Time};
 
 /// When today began there.
 pub fn midnight(now: Time, zone: &TimeZone) -> Time {
@@ -44,6 +45,19 @@ pub fn took(duration: Duration) -> String {
         millis @ 0..1_000 => format!("{millis} ms"),
         millis @ 1_000..60_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
         _ => span(duration),
+    }
+}
+
+/// What whoever comes with it may do: `look`, `everything`, `answer qkff2`.
+pub fn may(token: &HttpToken) -> String {
+    match &token.approval {
+        // A browser that followed the link of a notice has the rights of that card alone.
+        Some(id) => {
+            let short = id.parse::<ApprovalId>().map_or_else(|_| id.clone(), |id| id.short());
+            format!("answer {short}")
+        }
+        None if token.read_only => "look".to_owned(),
+        None => "everything".to_owned(),
     }
 }
 

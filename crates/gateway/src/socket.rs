@@ -137,7 +137,7 @@ pub fn connect(url: &str, token: &str) -> Result<Socket, String> {
     tcp.set_write_timeout(Some(HUB_CONNECT_TIME)).map_err(in_words)?;
     let stream = if upstream.tls {
         let trust = Trust::default().config(None).map_err(in_words)?;
-        let tls = greet(&tcp, &upstream, trust).map_err(in_words)?;
+        let tls = greet(&tcp, &upstream, trust).map_err(untrusted)?;
         Stream::Client(Box::new(StreamOwned::new(*tls, tcp)))
     } else {
         Stream::Plain(tcp)
@@ -156,6 +156,18 @@ pub fn connect(url: &str, token: &str) -> Result<Socket, String> {
     let shaken = tungstenite::client::client_with_config(request, stream, Some(config()));
     let (socket, _) = shaken.map_err(|error| error.to_string())?;
     Ok(Socket(socket))
+}
+
+/// Says of a certificate that it is not trusted, and where what is trusted stands; what rustls says of it is for programmers.
+fn untrusted(error: io::Error) -> String {
+    let found = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let Some(rustls::Error::InvalidCertificate(fault)) = found else { return error.to_string() };
+    let fault = format!("{fault:?}");
+    let fault = fault.split([' ', '{', '(']).next().unwrap_or_default();
+    format!(
+        "its certificate is not trusted here ({fault}): an authority of your own stands among the system's, or in the \
+         file that SSL_CERT_FILE names to the daemon"
+    )
 }
 
 /// Answers a request for an upgrade whose head was read.

@@ -1,6 +1,10 @@
 //! All nodes' sessions, on one page. What agents wrote is text.
 
-use ostler_domain::{hub::Listed, session::Attention, text::one_line};
+use ostler_domain::{
+    hub::Listed,
+    session::{Attention, Mark, Outcome, Rank, Status},
+    text::one_line,
+};
 use serde_json::Value;
 
 const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem;color-scheme:light dark}\
@@ -16,7 +20,7 @@ pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 pub(crate) fn page(nodes: &[Listed]) -> String {
     let mut nodes: Vec<&Listed> = nodes.iter().collect();
-    nodes.sort_by_key(|node| node.rows.iter().map(|row| rank(&row.session)).min() != Some(NEEDS_YOU));
+    nodes.sort_by_key(|node| node.rows.iter().map(|row| rank(&row.session)).min() != Some(Rank::NeedsYou));
     let parts: String = nodes.into_iter().map(part).collect();
     let parts = if parts.is_empty() {
         "<p>No machine has connected yet. <code>ostler hub node add NAME</code> makes a key for one.</p>"
@@ -57,38 +61,22 @@ fn part(node: &Listed) -> String {
     format!("<section{class}><h2>{}{}</h2>{table}</section>", text(&node.name), stale.unwrap_or_default())
 }
 
-/// Of those who need somebody.
-const NEEDS_YOU: u8 = 0;
-
 fn attention(session: &Value) -> Option<Attention> {
     session["attention"].as_str().and_then(Attention::parse)
 }
 
-/// The order of a machine's own list: who needs you, who works, who waits, who failed, who is done.
-fn rank(session: &Value) -> u8 {
-    match (session["status"].as_str().unwrap_or_default(), attention(session)) {
-        (_, Some(attention)) if attention.needs_you() => NEEDS_YOU,
-        ("WORKING" | "STARTING" | "STOPPING", _) => 1,
-        (_, Some(Attention::Idle)) => 3,
-        ("FAILED", _) => 4,
-        ("STOPPED", _) => 5,
-        _ => 2,
-    }
+/// As its machine says; one that is newer may have a word that is none here, and is taken for running.
+fn status(session: &Value) -> Status {
+    session["status"].as_str().and_then(Status::parse).unwrap_or(Status::Running)
 }
 
-/// As in a machine's own list.
-fn sign(session: &Value) -> &'static str {
-    match (session["status"].as_str().unwrap_or_default(), attention(session)) {
-        ("STOPPED", _) if !session["imported"].is_null() => "↓",
-        ("FAILED", _) => "✗",
-        ("STOPPED", _) if matches!(session["outcome"].as_str(), Some("done" | "handoff")) => "✓",
-        ("STOPPED", _) => "–",
-        (_, Some(attention)) if attention.needs_you() => "!",
-        (_, Some(Attention::Paused)) => "‖",
-        ("CREATED" | "STARTING", _) | (_, Some(Attention::Detached)) => "◌",
-        ("WORKING", _) => "●",
-        _ => "○",
-    }
+fn rank(session: &Value) -> Rank {
+    Rank::of(status(session), attention(session))
+}
+
+fn mark(session: &Value) -> Mark {
+    let outcome = session["outcome"].as_str().and_then(Outcome::parse);
+    Mark::of(status(session), attention(session), outcome, !session["imported"].is_null())
 }
 
 /// What it asks for or does, as far as its machine says.
@@ -108,7 +96,7 @@ fn line(session: &Value) -> String {
     let word = |key: &str| session[key].as_str().unwrap_or_default().to_owned();
     // Each with what it is, where there is no room for columns.
     let cells = [
-        ("sign", sign(session).to_owned()),
+        ("sign", mark(session).sign().to_owned()),
         ("session", word("short")),
         ("name", word("name")),
         ("campaign", word("campaign")),
@@ -116,7 +104,7 @@ fn line(session: &Value) -> String {
         ("status", word("status")),
         ("now", now(session)),
     ];
-    let class = if rank(session) == NEEDS_YOU { "need" } else { "" };
+    let class = if rank(session) == Rank::NeedsYou { "need" } else { "" };
     let cells: String =
         cells.iter().map(|(is, word)| format!("<td data-is=\"{is}\">{}</td>", text(word))).collect();
     format!("<tr class=\"{class}\">{cells}</tr>")

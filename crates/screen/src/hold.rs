@@ -3,11 +3,11 @@
 use ostler_client::Session;
 use ostler_domain::{
     SessionId,
-    budget::Amount,
     event::Held,
-    price::Dollars,
     session::{Attention, Hold},
 };
+
+pub use ostler_form::held::larger_budget;
 
 use crate::{Line, Tone, row};
 
@@ -39,20 +39,12 @@ pub fn is_own(session: &Session) -> bool {
     !["campaign ", "agent "].iter().any(|whose| session.evidence.starts_with(whose))
 }
 
-/// A budget with which a session that has used up its own could go on; none where another would not help.
-pub fn larger_budget(session: &Session) -> Option<Amount> {
-    let Amount { tokens, dollars } = session.budget?.amount();
-    let is_unpriced = !session.cost.unpriced.is_empty();
-    let larger = Amount {
-        tokens: tokens.map(|most| most.max(session.usage.budgeted()).saturating_mul(2)),
-        dollars: dollars.map(|most| Dollars(most.0.max(session.cost.paid.0).saturating_mul(2))),
-    };
-    (dollars.is_none() || !is_unpriced).then_some(larger)
-}
-
 #[cfg(test)]
 mod tests {
-    use ostler_domain::{Budget, Usage, budget::WhenUsedUp};
+    use ostler_domain::{
+        Budget, Usage,
+        budget::{Amount, WhenUsedUp},
+    };
 
     use super::*;
     use crate::{Look, testing};

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use ostler_client::Session;
 use ostler_domain::{
     SessionId, Time,
-    session::{Attention, Outcome, Restart, Status},
+    session::{Attention, Mark, Outcome, Rank, Restart, Status},
     text::one_line,
 };
 
@@ -19,45 +19,31 @@ use crate::{Line, Tone, words};
 
 /// The sign in front of a row. The words beside it say the same.
 pub fn sign(session: &Session) -> (Tone, &'static str) {
-    match (session.status, session.attention, session.outcome) {
-        (Status::Stopped, ..) if session.imported.is_some() => (Tone::Faint, "↓"),
-        (Status::Failed, ..) => (Tone::Bad, "✗"),
-        (Status::Stopped, _, Some(Outcome::Done | Outcome::Handoff)) => (Tone::Good, "✓"),
-        (Status::Stopped, ..) => (Tone::Faint, "–"),
-        (_, Some(attention), _) if attention.needs_you() => (Tone::Warn, "!"),
-        (_, Some(Attention::Paused), _) => (Tone::Accent, "‖"),
-        (Status::Created | Status::Starting, ..) | (_, Some(Attention::Detached), _) => (Tone::Faint, "◌"),
-        (Status::Working, ..) => (Tone::Good, "●"),
-        (Status::Running | Status::Stopping, ..) => (Tone::Faint, "○"),
-    }
-}
-
-/// The order of a list: who needs you, who works, who waits, who failed, who is done.
-fn rank(session: &Session) -> u8 {
-    match (session.status, session.attention) {
-        (_, Some(attention)) if attention.needs_you() => 0,
-        (Status::Working | Status::Starting | Status::Stopping, _) => 1,
-        (_, Some(Attention::Idle)) => 3,
-        (Status::Created | Status::Running, _) => 2,
-        (Status::Failed, _) => 4,
-        (Status::Stopped, _) => 5,
-    }
+    let mark = session.mark();
+    let tone = match mark {
+        Mark::Failed => Tone::Bad,
+        Mark::Done | Mark::Working => Tone::Good,
+        Mark::NeedsYou => Tone::Warn,
+        Mark::Paused => Tone::Accent,
+        Mark::Imported | Mark::Over | Mark::Beginning | Mark::Still => Tone::Faint,
+    };
+    (tone, mark.sign())
 }
 
 /// The title over those that belong together, where a list has such.
 pub fn group(session: &Session) -> &'static str {
-    match rank(session) {
-        0 => "NEEDS YOU",
-        1 => "WORKING",
-        2 => "WAITING",
-        3 => "IDLE",
-        _ => "ENDED",
+    match session.rank() {
+        Rank::NeedsYou => "NEEDS YOU",
+        Rank::AtWork => "WORKING",
+        Rank::Waiting => "WAITING",
+        Rank::Idle => "IDLE",
+        Rank::Failed | Rank::Over => "ENDED",
     }
 }
 
 /// The order of a list in which each machine has its own line.
 pub fn by_rank(one: &Session, other: &Session) -> Ordering {
-    rank(one).cmp(&rank(other))
+    one.rank().cmp(&other.rank())
 }
 
 /// The order of a list. Within a rank whatever order they have stays; of those that wait to start, the first in line comes
@@ -272,7 +258,7 @@ mod tests {
     fn who_needs_you_comes_first() {
         let mut fleet = testing::fleet();
         fleet.reverse();
-        fleet.sort_by_key(rank);
+        fleet.sort_by_key(Session::rank);
         let names: Vec<_> = fleet.iter().map(|session| session.name.as_str()).collect();
         assert_eq!(
             names,

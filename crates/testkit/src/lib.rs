@@ -14,6 +14,7 @@ pub mod fake_oauth;
 pub mod fake_openai;
 pub mod home;
 pub mod numbers;
+pub mod private;
 pub mod process;
 pub mod programs;
 pub mod scenario;

@@ -46,8 +46,8 @@ pub(crate) struct Drawn {
 pub(crate) enum Message {
     Key(Key),
     Pasted(String),
-    /// The terminal came to the front, or went from there. Not all of them say it.
-    Faced(bool),
+    /// The terminal came to the front, or went from there; none where it cannot be believed. Not all of them say it.
+    Faced(Option<bool>),
     /// Somebody who does not look should hear this.
     Notice(String),
     /// Time has passed.

@@ -84,7 +84,8 @@ pub(crate) enum Dialog {
     /// A new session. The campaign is one of those that there are.
     New { campaign: Option<CampaignId>, draft: Draft },
     /// What is typed holds at once; `before` comes back with Esc.
-    Filter { draft: Draft, before: String },
+    /// Before it: what was filtered, and where the cursor was.
+    Filter { draft: Draft, before: (String, Option<SessionId>) },
     /// Done after a yes, and not by any other key.
     Ask(Deed),
     /// A request in full.
@@ -209,6 +210,14 @@ impl State {
             words.iter().all(|word| has.contains(word))
         };
         self.overview.sessions.iter().filter(fits).collect()
+    }
+
+    /// Puts the cursor on a row that is seen: on this one, else where it is, else on the first.
+    pub(crate) fn place_cursor(&mut self, wanted: Option<SessionId>) {
+        let rows = self.rows();
+        let is_seen = |id: &SessionId| rows.iter().any(|session| session.id == *id);
+        let kept = [wanted, self.cursor].into_iter().flatten().find(is_seen);
+        self.cursor = kept.or(rows.first().map(|session| session.id));
     }
 
     /// What a filter looks at.

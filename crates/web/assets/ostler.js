@@ -38,22 +38,31 @@ async function exchange(path, request) {
 
 // Asks for what an action wants before it is done: a look at what it would do, a word, or only that it is meant.
 // Answers with what was written, or null when nobody wants it any more.
-function wanted({ title, detail, field, value, cli, word }) {
+function wanted({ title, detail, field, value, cli, before, isList, word }) {
   const dialog = $("#ask");
   $("h2", dialog).textContent = title;
   const [about, box, line, go] = [$("pre", dialog), $("textarea", dialog), $(".cli-line", dialog), $("[data-go]", dialog)];
   about.textContent = detail || ""; about.hidden = !detail;
   box.value = value || ""; box.hidden = !field; box.setAttribute("aria-label", field || ""); box.placeholder = field || "";
-  line.textContent = cli ? "$ " + cli : ""; line.hidden = !cli;
+  const told = () => { line.textContent = cli ? "$ " + lineOf(cli, before, field ? box.value : "", isList) : ""; };
+  told(); line.hidden = !cli;
   go.textContent = word || "Go on";
   dialog.showModal();
   (field ? box : go).focus();
   return new Promise((answer) => {
     const agreed = () => { answer(field ? box.value : ""); dialog.close(); };
     go.addEventListener("click", agreed);
-    dialog.addEventListener("close", () => { go.removeEventListener("click", agreed); answer(null); }, { once: true });
+    box.addEventListener("input", told);
+    dialog.addEventListener("close", () => { go.removeEventListener("click", agreed); box.removeEventListener("input", told); answer(null); }, { once: true });
   });
 }
+
+// The command line of an action, with what was written for it.
+function lineOf(cli, before, said, isList) {
+  if (!said.trim() || !before) return cli;
+  return [before, ...(isList ? linesOf(said) : [said]).map(quoted)].join(" ");
+}
+const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
 // What an action would do, as the answer to a preview says it.
 function foreseen(answer) {
@@ -71,6 +80,7 @@ async function act(button) {
   if (busy.has(button) || Date.now() - (appeared.get(button)?.at || 0) < QUIET_MS) return;
   const set = button.dataset;
   const body = JSON.parse(set.body || "{}");
+  const isList = set.askAs === "which" || set.askAs === "settings";
   busy.add(button);
   button.disabled = true;
   const over = () => { busy.delete(button); button.disabled = false; };
@@ -81,12 +91,12 @@ async function act(button) {
       detail = foreseen(answer);
     }
     if (set.preview || set.confirm || set.ask) {
-      const said = await wanted({ title: set.confirm || set.ask || wordOf(button), detail, field: set.ask, value: set.value, cli: set.cli, word: wordOf(button).replace("…", "") });
+      const said = await wanted({ title: set.confirm || set.ask || wordOf(button), detail, field: set.ask, value: set.value, cli: set.cli, before: set.askLine, isList, word: wordOf(button).replace("…", "") });
       if (said === null) return over();
-      if (said) body[set.askAs] = set.askAs === "which" || set.askAs === "settings" ? said.split("\n").filter(Boolean) : said;
+      if (said) body[set.askAs] = isList ? linesOf(said) : said;
     }
     const answer = await post(set.post, body);
-    // The line on a button has no words of whoever pressed it.
+    // With what was said it can be longer than what a toast has room for.
     toast("done: " + (set.ask ? wordOf(button).replace("…", "") : set.cli || wordOf(button)));
     if (set.then) location.href = set.then.replace("{id}", encodeURIComponent(answer.id));
     // What it was good for is over; the page says so in a moment.
@@ -193,7 +203,7 @@ document.addEventListener("change", (event) => {
 
 // A policy is changed after a look at what becomes different.
 async function change(form) {
-  const settings = new FormData(form).get("settings").split("\n").map((line) => line.trim()).filter(Boolean);
+  const settings = linesOf(new FormData(form).get("settings"));
   try {
     const detail = foreseen(await post(form.dataset.set, { settings, dry_run: true }));
     const cli = `${form.dataset.cli} ${settings.map(quoted).join(" ")}`;
@@ -467,7 +477,7 @@ document.addEventListener("keydown", (event) => {
   const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   if (event.key === "Escape") { if (isTyping) event.target.blur(); else if (!$("dialog[open]")) history.back(); return; }
   if (isTyping || $("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
-  const stops = $$("#main [data-card], #main tr.row[data-href], #main .hits a, #main .item summary, #main .patch [data-at]");
+  const stops = $$("#main [data-card], #main tr.row[data-href], #main .hits a:not(.ask), #main .item summary, #main .patch [data-at]");
   const here = document.activeElement;
   const at = stops.indexOf(here);
   const gone = Date.now() - went < 1200;
@@ -504,6 +514,8 @@ function actions(scope) {
 for (const form of $$("form[data-cli]")) tell(form);
 // Of days that have no room, the last are looked at.
 for (const days of $$(".drawing[aria-label=days]")) days.scrollLeft = days.scrollWidth;
+// On a narrow screen the list of pages is wider than there is room for, and the one that is here stands in it.
+if ($(".rail").scrollWidth > $(".rail").clientWidth) $(".rail [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 stamp();
 if (location.hash || $("#activity")) begin();
 if (!still()) live();

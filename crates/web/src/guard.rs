@@ -13,7 +13,7 @@ use ostler_domain::{
 };
 
 use crate::{
-    Door, assets,
+    Door, assets, pages,
     reply::Failure,
     ring::{self, Guest},
     share,
@@ -81,6 +81,11 @@ pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
 fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
     let origin = own_origin(guard, &request)?;
     request.extensions_mut().insert(Origin(origin.clone()));
+    if !is_text(request.uri().path()) {
+        return Err(Refusal::invalid("this address makes no sense")
+            .because("what stands in it behind a % is no UTF-8")
+            .into());
+    }
     if is_public(request.uri().path()) {
         http::check_origin(text(request.headers(), header::ORIGIN), &origin).map_err(not_taken)?;
         return Ok(request);
@@ -150,6 +155,11 @@ fn own_origin(guard: &Guard, request: &Request) -> Result<String, Failure> {
     })
 }
 
+/// Whether a path is text when its `%XX` are read. Asked once: whoever takes a part of it would refuse it in words of its own.
+fn is_text(path: &str) -> bool {
+    std::str::from_utf8(&pages::bytes_of(path)).is_ok()
+}
+
 /// What anybody may have: whether it is alive, its files, and the exchange of a link.
 fn is_public(path: &str) -> bool {
     path == "/healthz" || path.starts_with("/assets/") || path.starts_with("/open/")
@@ -211,4 +221,19 @@ fn with_headers(mut answer: Response) -> Response {
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_text_or_is_refused() {
+        for path in ["/v1/sessions/a%20b", "/%c3%a4", "/100%", "/%zz/%2", "/..%2f..", "/%00"] {
+            assert!(is_text(path), "{path}");
+        }
+        for path in ["/v1/sessions/%ff", "/%c3", "/%c3/%a4", "/open/a%fe"] {
+            assert!(!is_text(path), "{path}");
+        }
+    }
 }

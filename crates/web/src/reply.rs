@@ -2,6 +2,7 @@
 
 use axum::{
     Json,
+    body::Bytes,
     extract::{FromRequest, FromRequestParts, Query, Request},
     http::{StatusCode, Uri, request::Parts},
     response::{IntoResponse, Response},
@@ -12,7 +13,9 @@ use ostler_domain::{
     text::{nearest, one_line},
 };
 use ostler_form::{ErrorForm, to_json};
+use schemars::{JsonSchema, schema_for};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 
 /// Why something is not answered: in the daemon's own form, with the number that HTTP has for it.
 #[derive(Debug)]
@@ -98,31 +101,56 @@ pub(crate) fn check_query<'a>(uri: &Uri, known: impl IntoIterator<Item = &'a str
     let Some((unknown, _)) = pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
         return Ok(());
     };
-    let takes = match known.as_slice() {
-        [] => "nothing is asked for behind the ? here".to_owned(),
+    Err(no_such(unknown, "parameter", "behind the ?", &known).into())
+}
+
+/// What is said of a word that nobody reads.
+fn no_such(word: &str, kind: &str, place: &str, known: &[&str]) -> Refusal {
+    let takes = match known {
+        [] => format!("nothing is asked for {place} here"),
         known => format!("there are {}", known.join(", ")),
     };
-    let why = match nearest(unknown, known.iter().copied()) {
+    let why = match nearest(word, known.iter().copied()) {
         Some(meant) => format!("did you mean {meant}? {takes}"),
         None => takes,
     };
-    let refusal = Refusal::invalid(format!("there is no parameter \"{}\"", one_line(unknown, 40)));
-    Err(refusal.because(why).hint("ostler api openapi", "says what each means").into())
+    let refusal = Refusal::invalid(format!("there is no {kind} \"{}\"", one_line(word, 40)));
+    refusal.because(why).hint("ostler api openapi", "says what each means")
 }
 
 /// What is wanted, as JSON.
 pub(crate) struct Wanted<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Wanted<T> {
+impl<S: Send + Sync, T: DeserializeOwned + JsonSchema> FromRequest<S> for Wanted<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let Json(wanted) = Json::from_request(request, state).await.map_err(|error| {
-            let refusal = Refusal::invalid("what is wanted makes no sense").because(error.body_text());
-            Failure::new(error.status(), refusal)
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| {
+            let refusal = Refusal::new(Reason::TooLarge, "what is wanted is too long");
+            Failure::new(error.status(), refusal.because(error.body_text()))
         })?;
-        Ok(Wanted(wanted))
+        read(&bytes).map(Wanted)
     }
+}
+
+/// Reads what is wanted. What cannot be is refused in one way (400), whether it is no JSON, has a field that nobody reads,
+/// or a value that is none.
+fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Failure> {
+    let error = match Json::<T>::from_bytes(bytes) {
+        Ok(Json(wanted)) => return Ok(wanted),
+        Err(error) => error,
+    };
+    let fields = schema_for!(T).get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let known: Vec<&str> = fields.keys().map(String::as_str).collect();
+    let said = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+    let mut said = said.as_object().into_iter().flat_map(Map::keys);
+    if let Some(unknown) = said.find(|name| !known.contains(&name.as_str())) {
+        return Err(no_such(unknown, "field", "in the body", &known).into());
+    }
+    // Behind what axum says of every body that cannot be read.
+    let text = error.body_text();
+    let why = text.split_once(": ").map_or(text.as_str(), |(_, why)| why);
+    Err(Refusal::invalid("what is wanted makes no sense").because(why).into())
 }
 
 #[cfg(test)]
@@ -148,5 +176,46 @@ mod tests {
         );
         let (_, why) = check("/v1/status?x=1", &[]).unwrap_err();
         assert!(why.contains("\"x\"") && why.contains("nothing is asked for"), "{why}");
+    }
+
+    #[derive(Debug, serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Sent {
+        prompt: String,
+        #[serde(default)]
+        turns: u32,
+    }
+
+    #[derive(Debug, serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Empty {}
+
+    #[test]
+    fn a_body_that_cannot_be_is_refused_in_one_way_that_names_what_is_wrong() {
+        fn refused<T: DeserializeOwned + JsonSchema + std::fmt::Debug>(body: &str) -> String {
+            let Failure { status, refusal } = read::<T>(body.as_bytes()).unwrap_err();
+            assert_eq!(
+                (status, refusal.reason),
+                (StatusCode::BAD_REQUEST, Reason::InvalidArgument),
+                "{body}"
+            );
+            format!("{}: {}", refusal.message, refusal.why.unwrap_or_default())
+        }
+        let sent = read::<Sent>(br#"{"prompt":"a","turns":2}"#).unwrap();
+        assert_eq!((sent.prompt.as_str(), sent.turns), ("a", 2));
+        let unknown = refused::<Sent>(r#"{"promt":"a"}"#);
+        assert_eq!(unknown, "there is no field \"promt\": did you mean prompt? there are prompt, turns");
+        let unknown = refused::<Empty>(r#"{"x":1}"#);
+        assert_eq!(unknown, "there is no field \"x\": nothing is asked for in the body here");
+        for (body, named) in [
+            (r#"{"turns":1}"#, "missing field `prompt`"),
+            (r#"{"prompt":"a","turns":"many"}"#, "turns: invalid type"),
+            (r#"{"prompt":"#, "EOF"),
+            ("", "EOF"),
+            ("[]", "invalid"),
+        ] {
+            let why = refused::<Sent>(body);
+            assert!(why.contains(named), "{body}: {why}");
+        }
     }
 }

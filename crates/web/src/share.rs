@@ -14,6 +14,7 @@ use ostler_domain::{
     limits::HUB_ANSWER_BYTES,
     share::{Asked, Belongs, Denied, Scope, Verb, may},
 };
+use ostler_form::{ErrorForm, to_json};
 
 use crate::{
     Door,
@@ -128,10 +129,7 @@ impl Door {
     pub(crate) async fn by_hub(&self, command: &Command) -> Answer {
         let (status, body) = match self.asked_by_hub(command).await {
             Ok(answered) => answered,
-            Err(refusal) => {
-                let error = serde_json::json!({"error": {"reason": refusal.reason.as_str(), "message": refusal.message}});
-                (StatusCode::FORBIDDEN.as_u16(), error.to_string())
-            }
+            Err(refusal) => (StatusCode::FORBIDDEN.as_u16(), to_json(&ErrorForm::new(&refusal, None))),
         };
         Answer { id: command.id.clone(), status, body }
     }

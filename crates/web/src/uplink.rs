@@ -3,8 +3,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    fs,
+    fs::{self, OpenOptions},
+    io::{self, Write},
     ops::ControlFlow,
+    os::unix::fs::OpenOptionsExt,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -17,6 +19,7 @@ use ostler_domain::{
     hub::{self, Answer, Command, Forwarded, Hello, Listed, Row, SCHEMA, ToHub, ToNode, Window},
     limits::{HUB_COMMAND_TIME, HUB_COMMANDS_KEPT, HUB_CONNECT_TIME, HUB_ROWS, HUB_ROWS_EVERY},
     query::{EventFilter, Page, Scope, SessionFilter},
+    text::one_line,
 };
 use ostler_form::{ErrorForm, EventForm, SessionForm, to_json};
 use ostler_gateway::socket::{self, Sayer, Socket};
@@ -49,6 +52,8 @@ pub(crate) struct Uplink(Mutex<Asking>);
 #[derive(Default)]
 struct Asking {
     sayer: Option<Sayer>,
+    /// Why the hub was not reached, or how the way to it ended; none before the first try and while it is there.
+    why: Option<String>,
     next: u64,
     waiting: HashMap<u64, oneshot::Sender<Vec<Listed>>>,
 }
@@ -96,7 +101,7 @@ impl Door {
                 let mut was_heard = false;
                 let frame = hub::frame_events(tries);
                 let why = door.talk(&url, token, &done, &settings, frame, &mut was_heard).await;
-                door.uplink().lost();
+                door.uplink().lost(&why);
                 // Somebody who takes what is sent is there; somebody who only hangs up may be overloaded.
                 tries = if was_heard || begun.elapsed() >= HELD { 0 } else { tries.saturating_add(1) };
                 let pause = hub::again(tries, clock::chance());
@@ -112,12 +117,19 @@ impl Door {
 
     /// What all nodes of the hub list.
     pub async fn hub_lists(&self) -> Result<Vec<Listed>, Refusal> {
+        let no_hub = || self.uplink().none();
         let answer = self.uplink().ask().ok_or_else(no_hub)?;
         timeout(HUB_COMMAND_TIME, answer).await.ok().and_then(Result::ok).ok_or_else(no_hub)
     }
 
     fn cursor_file(&self) -> PathBuf {
         self.inner.household.home.state().join("hub-cursor")
+    }
+
+    fn note_cursor(&self, place: u64) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(self.cursor_file());
+        file?.write_all(place.to_string().as_bytes())
     }
 
     /// One connection, to its end. Says why it ended.
@@ -170,7 +182,7 @@ impl Door {
                         window.acked(seq);
                         *was_heard = true;
                         // A convenience for a hub that loses what it has.
-                        let _ = fs::write(self.cursor_file(), window.place().to_string());
+                        let _ = self.note_cursor(window.place());
                     }
                     Some(ToNode::Command(command)) => {
                         let (door, sayer, done) = (self.clone(), sayer.clone(), Arc::clone(done));
@@ -224,7 +236,7 @@ impl Door {
                 let begin = hub::begin(after, once, status.last_seq);
                 if once.is_none() {
                     // Noted before anything is sent: whoever comes back before the first of it was heard begins here too.
-                    fs::write(self.cursor_file(), begin.to_string()).map_err(|error| error.to_string())?;
+                    self.note_cursor(begin).map_err(|error| error.to_string())?;
                 }
                 Ok(begin)
             }
@@ -267,11 +279,26 @@ impl Uplink {
     }
 
     fn found(&self, sayer: Sayer) {
-        self.asking().sayer = Some(sayer);
+        let mut asking = self.asking();
+        (asking.sayer, asking.why) = (Some(sayer), None);
     }
 
-    fn lost(&self) {
-        *self.asking() = Asking::default();
+    fn lost(&self, why: &str) {
+        *self.asking() = Asking { why: Some(why.to_owned()), ..Asking::default() };
+    }
+
+    /// For whoever asks where no hub is connected.
+    fn none(&self) -> Refusal {
+        let refusal = Refusal::new(Reason::WrongState, "no hub is connected");
+        match &self.asking().why {
+            Some(why) => {
+                refusal.because(one_line(why, 200)).hint("ostler daemon logs", "says how it was tried")
+            }
+            None => refusal.hint(
+                "ostler config set hub.url=https://HUB hub.token_file=PATH",
+                "names one; it holds at once",
+            ),
+        }
     }
 
     fn ask(&self) -> Option<oneshot::Receiver<Vec<Listed>>> {
@@ -350,10 +377,4 @@ fn used_for_another() -> Answer {
         .because("a key is for one change: make a new one for each other");
     let body = to_json(&ErrorForm::new(&refusal, None));
     Answer { id: String::new(), status: StatusCode::CONFLICT.as_u16(), body }
-}
-
-/// For whoever asks where no hub is connected.
-fn no_hub() -> Refusal {
-    Refusal::new(Reason::WrongState, "no hub is connected")
-        .hint("ostler config set hub.url https://HUB hub.token_file=PATH", "names one")
 }

@@ -21,7 +21,7 @@ use ostler_domain::{
     limits::PAGE_MOST,
     price::Prices,
     readiness::{Readiness, Trial},
-    text::one_line,
+    text::{one_line, shell_word},
 };
 use serde::Serialize;
 
@@ -215,8 +215,9 @@ async fn hidden(client: &Client, campaigns: &[Campaign]) -> Result<Vec<Finding>,
         let campaign = client.campaign(&campaign.id.to_string()).await?;
         if let Some(warning) = screen::campaign::tracked(&campaign) {
             let first = campaign.tracked_hidden.first().cloned().unwrap_or_default();
-            let finding = Finding::new(Verdict::Warn, "hidden", format!("{}: {warning}", campaign.name));
-            findings.push(finding.fix(format!("git rm --cached {first}, and a new secret in it")));
+            let stands = format!("{}: {warning}; it wants a new secret, too", campaign.name);
+            let finding = Finding::new(Verdict::Warn, "hidden", stands);
+            findings.push(finding.fix(format!("git rm --cached {}", shell_word(&first))));
         }
     }
     Ok(findings)

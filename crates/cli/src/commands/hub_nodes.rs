@@ -25,7 +25,10 @@ pub(super) async fn listed(app: &App, known: &[String]) -> Vec<Listed> {
         Ok(listed) => listed,
         Err(failure) => {
             let refusal = failure.to_refusal();
-            app.ui.remark(&Line::of("the hub does not answer").faint(format!("   {}", refusal.message)));
+            app.ui.remark(
+                &Line::of("the hub does not answer")
+                    .faint(format!("   {}", refusal.why.unwrap_or(refusal.message))),
+            );
             Vec::new()
         }
     }

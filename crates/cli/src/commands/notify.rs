@@ -1,9 +1,11 @@
 //! `ostler notify`: who is told when nobody looks. Kept in config.toml; the daemon reads it whenever it has something to
 //! tell.
 
+use std::env;
+
 use clap::{Args, Subcommand, ValueEnum};
 use ostler_domain::{
-    Refusal,
+    Reason, Refusal,
     notice::{Channel, Notice, Occasion, To},
     text::nearest,
 };
@@ -208,6 +210,15 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
 async fn test(app: &App, name: &str) -> Result<(), Failure> {
     let channel = known(app, name)?;
     if channel.to == To::Terminal {
+        if !app.ui.terminals().stderr_is_terminal {
+            return Err(Refusal::new(
+                Reason::WrongState,
+                format!("{name} is not told: there is no terminal here"),
+            )
+            .because("what rings is the terminal of whoever types this, and nobody looks at standard error")
+            .hint(format!("ostler notify test {name}"), "typed in a terminal, rings that one")
+            .into());
+        }
         let on = channel.on.first().copied().unwrap_or(Occasion::Approval);
         app.ui.notify(&Notice::trial(on, "", name, words::now()).text);
     } else {
@@ -217,6 +228,10 @@ async fn test(app: &App, name: &str) -> Result<(), Failure> {
         return app.ui.json(&ChannelForm::new(&channel));
     }
     app.ui.remark(&Line::of(format!("{name} was told")));
+    if channel.to == To::Terminal && env::var_os("TMUX").is_some() {
+        let hears = "tmux hands it on where `tmux set -g allow-passthrough on` was said";
+        app.ui.remark(&Line::new().faint(hears));
+    }
     Ok(())
 }
 

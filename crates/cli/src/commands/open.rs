@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use ostler_client::reply::WayIn;
 use ostler_domain::{Reason, Refusal};
-use qrcode::{QrCode, render::unicode::Dense1x2};
+use qrcode::{Color, EcLevel, QrCode};
 use serde::Serialize;
 
 use crate::{
@@ -76,9 +76,15 @@ pub(crate) async fn run(app: &App, args: OpenArgs) -> Result<u8, Failure> {
         return Ok(exit_code::OK);
     }
     if args.phone {
-        app.ui.data_lines(&qr(&way.link)?.iter().map(Line::of).collect::<Vec<_>>())?;
+        // The code stands last, so that all of it is on the screen.
         app.ui.data(&Line::of(&way.link))?;
         app.ui.remark(&Line::new().faint("it lets one browser in, once, within five minutes"));
+        let room = app.ui.terminals().rows.zip(app.ui.terminals().out.width);
+        let picture = qr(&way.link, room)?;
+        app.ui.data_lines(&picture.iter().map(Line::of).collect::<Vec<_>>())?;
+        if let Some(wants) = too_large(&picture, room) {
+            app.ui.remark(&Line::toned(Tone::Warn, wants));
+        }
         return Ok(exit_code::OK);
     }
     lead_in(app, &way, args.print)?;
@@ -113,16 +119,48 @@ fn elsewhere(way: &WayIn) -> Result<String, Refusal> {
     Ok(format!("https://{host}{path}"))
 }
 
-/// A link as a picture of blocks: light on dark, as terminals are.
-fn qr(link: &str) -> Result<Vec<String>, Refusal> {
-    let code = QrCode::new(link.as_bytes()).map_err(|error| Refusal::internal(error.to_string()))?;
-    let picture = code
-        .render::<Dense1x2>()
-        .dark_color(Dense1x2::Light)
-        .light_color(Dense1x2::Dark)
-        .quiet_zone(true)
-        .build();
-    Ok(picture.lines().map(str::to_owned).collect())
+/// Light around a code: what readers are promised, and what they do with.
+const MARGINS: [i32; 3] = [4, 2, 1];
+
+/// A link as a picture of blocks: light on dark, as terminals are. As large as there is room for, in rows and columns, of
+/// which a row is the prompt's.
+fn qr(link: &str, room: Option<(usize, usize)>) -> Result<Vec<String>, Refusal> {
+    // Nothing soils a screen: the least correction makes the smallest picture.
+    let code = QrCode::with_error_correction_level(link.as_bytes(), EcLevel::L);
+    let code = code.map_err(|error| Refusal::internal(error.to_string()))?;
+    let fits = |picture: &Vec<String>| too_large(picture, room).is_none();
+    let [whole, less, least] = MARGINS.map(|margin| picture(&code, margin));
+    Ok([whole, less].into_iter().find(fits).unwrap_or(least))
+}
+
+fn picture(code: &QrCode, margin: i32) -> Vec<String> {
+    let (width, colours) = (code.width(), code.to_colors());
+    let end = i32::try_from(width).unwrap_or_default() + margin;
+    let is_light = |x: i32, y: i32| {
+        let place = usize::try_from(x).ok().zip(usize::try_from(y).ok());
+        let inside = place.filter(|(x, y)| *x < width && *y < width);
+        inside.is_none_or(|(x, y)| colours.get(y * width + x) != Some(&Color::Dark))
+    };
+    let block = |x: i32, y: i32| match (is_light(x, y), y + 1 < end && is_light(x, y + 1)) {
+        (true, true) => '█',
+        (true, false) => '▀',
+        (false, true) => '▄',
+        (false, false) => ' ',
+    };
+    let row = |y: i32| (-margin..end).map(|x| block(x, y)).collect();
+    (-margin..end).step_by(2).map(row).collect()
+}
+
+/// What a picture wants of the terminal, where that is too small for it.
+fn too_large(picture: &[String], room: Option<(usize, usize)>) -> Option<String> {
+    let (rows, columns) = room?;
+    let (high, wide) = (picture.len() + 1, picture.first().map_or(0, |line| line.chars().count()));
+    (high > rows || wide > columns).then(|| {
+        format!(
+            "the code wants {high} rows of {wide} columns, and this terminal has {rows} of {columns}: make it larger, or \
+             its letters smaller, and ask again"
+        )
+    })
 }
 
 /// What opens a page here; none where there is no screen.
@@ -164,9 +202,25 @@ mod tests {
 
     #[test]
     fn a_link_is_a_square_of_blocks() {
-        let picture = qr("https://desk.example/open/secret").unwrap();
+        let picture = qr("https://desk.example/open/secret", None).unwrap();
         let wide = picture[0].chars().count();
         assert!(picture.iter().all(|line| line.chars().count() == wide) && picture.len() * 2 >= wide);
         assert!(picture.iter().flat_map(|line| line.chars()).all(|c| " ▀▄█".contains(c)));
+    }
+
+    #[test]
+    fn a_code_is_as_large_as_the_terminal_has_room_for_and_says_where_it_has_none() {
+        // As long as links are by a usual name.
+        let link = format!("https://laptop.tail0abc1.ts.net/open/{}", "x".repeat(43));
+        let of = |rows: usize| {
+            let picture = qr(&link, Some((rows, 80))).unwrap();
+            let wants = too_large(&picture, Some((rows, 80)));
+            (picture.len(), wants)
+        };
+        let (high, wants) = of(50);
+        assert!(wants.is_none() && of(24).1.is_none(), "{high}");
+        assert!(of(high).0 < high, "with less around it");
+        assert!(of(high).1.is_none() && of(12).1.unwrap().contains("has 12 of 80"), "{high}");
+        assert!(too_large(&qr(&link, None).unwrap(), None).is_none(), "a file has room");
     }
 }

@@ -126,7 +126,7 @@ async fn create(app: &App, client: &Client, args: ShareArgs) -> Result<(), Failu
         return app.ui.json(&ShareForm::new(&made.share, Some(&made.secret)));
     }
     app.ui.data(&Line::of(&made.secret))?;
-    let (may, until) = (made.share.access.as_str(), words::age(args.lives));
+    let (may, until) = (made.share.access.as_str(), words::span(args.lives));
     app.ui.remark(
         &Line::new()
             .faint(format!(
@@ -153,7 +153,7 @@ fn list(app: &App, shares: &[Share]) -> Result<(), Failure> {
         &Line::new().faint(format!("{:<10}{:<24}{:<10}{:<32}{}", "ID", "NAME", "MAY", "OF", "ENDS IN")),
     )?;
     for share in shares {
-        let ends = words::age(share.expires.since(now));
+        let ends = words::span(share.expires.since(now));
         let (may, of) = (share.access.as_str(), share.scope.to_string());
         app.ui.data(&Line::of(format!("{:<10}{:<24}{may:<10}{of:<32}{ends}", share.id, share.name)))?;
     }

@@ -49,6 +49,8 @@ struct TokenForm<'a> {
     id: &'a str,
     kind: &'static str,
     read_only: bool,
+    /// The approval that it may answer, and nothing else.
+    approval: Option<&'a str>,
     created: String,
     last_used: Option<String>,
     expires: Option<String>,
@@ -63,6 +65,7 @@ impl<'a> TokenForm<'a> {
             id: &token.id,
             kind: kind(token),
             read_only: token.read_only,
+            approval: token.approval.as_deref(),
             created: words::rfc3339(token.created),
             last_used: token.last_used.map(words::rfc3339),
             expires: token.expires.map(words::rfc3339),
@@ -119,15 +122,15 @@ fn list(app: &App, tokens: &[HttpToken]) -> Result<(), Failure> {
     }
     let now = words::now();
     app.ui.data(
-        &Line::new().faint(format!("{:<10}{:<24}{:<9}{:<11}{}", "ID", "NAME", "KIND", "MAY", "LAST USED")),
+        &Line::new().faint(format!("{:<10}{:<24}{:<9}{:<14}{}", "ID", "NAME", "KIND", "MAY", "LAST USED")),
     )?;
     for token in tokens {
-        let may = if token.read_only { "look" } else { "everything" };
+        let may = ostler_form::words::may(token);
         let used = token
             .last_used
             .map_or_else(|| "never".to_owned(), |at| format!("{} ago", words::age(now.since(at))));
         app.ui.data(&Line::of(format!(
-            "{:<10}{:<24}{:<9}{may:<11}{used}",
+            "{:<10}{:<24}{:<9}{may:<14}{used}",
             token.id,
             token.name,
             kind(token)

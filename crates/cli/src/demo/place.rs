@@ -2,7 +2,8 @@
 
 use std::{
     fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt,
+    io::Write,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
@@ -102,7 +103,12 @@ impl Place {
     }
 
     fn configure(&self, path: &Path, text: &str) -> Result<(), Failure> {
-        let written = fs::create_dir_all(self.home.config()).and_then(|()| fs::write(path, text));
+        let write = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(self.home.config())?;
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+        };
+        let written = write();
         written.map_err(|error| Refusal::internal(format!("the demo's configuration: {error}")).into())
     }
 

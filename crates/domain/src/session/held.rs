@@ -1,6 +1,7 @@
 //! What lets a session go on that is held at a budget.
 
 use super::View;
+use crate::{budget::Amount, price::Dollars};
 
 /// What lets a session go on that is held at its budget, at its agent's, or at its campaign's.
 pub fn budget_cure(session: &View) -> String {
@@ -24,4 +25,15 @@ pub fn shared_budget_cure(session: &View, campaign: &str) -> String {
         }
         _ => format!("ostler campaign set {campaign} budget=AMOUNT/PERIOD"),
     }
+}
+
+/// A budget with which a session that has used up its own could go on; none where another would not help.
+pub fn larger_budget(session: &View) -> Option<Amount> {
+    let Amount { tokens, dollars } = session.budget?.amount();
+    let is_unpriced = !session.cost.unpriced.is_empty();
+    let larger = Amount {
+        tokens: tokens.map(|most| most.max(session.usage.budgeted()).saturating_mul(2)),
+        dollars: dollars.map(|most| Dollars(most.0.max(session.cost.paid.0).saturating_mul(2))),
+    };
+    (dollars.is_none() || !is_unpriced).then_some(larger)
 }

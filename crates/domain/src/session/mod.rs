@@ -26,6 +26,7 @@ mod project;
 mod redacted;
 mod refused;
 mod restart;
+mod standing;
 mod state;
 mod watchdog;
 
@@ -45,5 +46,6 @@ pub use open::{OpenApproval, OpenTurn, RateLimit, Stall, Waiting};
 pub use out_of_memory::{LargestProcess, OutOfMemory};
 pub use project::{Attention, Doing, Link, Status, View};
 pub use refused::Refused;
+pub use standing::{Mark, Rank};
 pub use state::{Desired, Hold, Holds, Outcome, Phase, State};
 pub use watchdog::{Watchdog, WatchdogRung};

@@ -1,7 +1,11 @@
 //! Which campaign an imported session belongs to: the one around the directory that its agent worked in. What was done
 //! anywhere else is in a campaign of its own, whose directory is empty: importing must never let an agent into a directory.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    fs::{self, DirBuilder},
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::Path,
+};
 
 use ostler_domain::{
     CampaignId, Event, Name, Policy, Refusal,
@@ -30,7 +34,8 @@ impl Engine {
 
     async fn elsewhere(&self, all: &[Campaign]) -> Result<Campaign, Refusal> {
         let dir = self.shared.options.state_dir.join(IMPORTED_DIR);
-        let made = fs::create_dir_all(&dir).and_then(|()| fs::canonicalize(&dir)).and_then(|dir| {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+        let made = made.and_then(|()| fs::canonicalize(&dir)).and_then(|dir| {
             let about = fs::metadata(&dir)?;
             Ok((dir, about))
         });

@@ -3,8 +3,9 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -218,7 +219,7 @@ fn pack(from: &Path, to: &Path) -> io::Result<(u64, u64)> {
             Err(error) if error.kind() == io::ErrorKind::NotFound && below.as_os_str().is_empty() => break,
             entries => entries?,
         };
-        fs::create_dir_all(to.join(&below))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(to.join(&below))?;
         for entry in entries {
             let entry = entry?;
             let (kind, name) = (entry.file_type()?, below.join(entry.file_name()));
@@ -227,7 +228,8 @@ fn pack(from: &Path, to: &Path) -> io::Result<(u64, u64)> {
             } else if kind.is_file() {
                 let mut packed = to.join(&name).into_os_string();
                 packed.push(".zst");
-                let file = fs::File::create(&packed)?;
+                let mut options = OpenOptions::new();
+                let file = options.write(true).create(true).truncate(true).mode(0o600).open(&packed)?;
                 let mut encoder = zstd::Encoder::new(file, LEVEL)?;
                 bytes += io::copy(&mut fs::File::open(entry.path())?, &mut encoder)?;
                 let mut file = encoder.finish()?;
@@ -242,6 +244,8 @@ fn pack(from: &Path, to: &Path) -> io::Result<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -255,6 +259,8 @@ mod tests {
         let (bytes, archived) = pack(&from, &to).unwrap();
         assert!(bytes == 5_000 && archived > 0 && archived < 500, "{bytes} {archived}");
         let packed = fs::read(to.join("agents/a/notes.md.zst")).unwrap();
+        let mode = |name: &str| fs::metadata(to.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("agents/a"), mode("agents/a/notes.md.zst")), (0o700, 0o600), "nobody else's");
         assert_eq!(zstd::decode_all(packed.as_slice()).unwrap(), "word ".repeat(1_000).as_bytes());
         assert!(!to.join("link.zst").exists());
         assert_eq!(pack(&dir.path().join("nothing"), &to).unwrap(), (0, 0));

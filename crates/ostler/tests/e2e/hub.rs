@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -19,7 +19,7 @@ use ostler_domain::{
     query::EventFilter,
     session::{Approve, View},
 };
-use ostler_testkit::{Seed, TestHome, scenario, wait};
+use ostler_testkit::{Seed, TestHome, private::open_to_others, scenario, wait};
 use serde_json::{Value, json};
 
 use crate::{
@@ -52,16 +52,31 @@ impl Hub {
     }
 
     fn start(dir: &tempfile::TempDir, address: SocketAddr, hosts: &[String]) -> Child {
+        let hosts: Vec<&str> = hosts.iter().flat_map(|host| ["--host", host]).collect();
+        Hub::spawn(dir, address, &hosts, "http")
+    }
+
+    fn spawn(dir: &tempfile::TempDir, address: SocketAddr, more: &[&str], scheme: &str) -> Child {
         let mut process = command(dir, &["run", "--listen", &address.to_string()])
-            .args(hosts.iter().flat_map(|host| ["--host", host]))
+            .args(more)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line.trim(), format!("http://{address}"));
+        assert_eq!(line.trim(), format!("{scheme}://{address}"));
         process
+    }
+
+    /// One with a certificate of its own, for localhost.
+    fn with_tls() -> Hub {
+        let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
+        let [cert, key_file] = ["server.pem", "server.key"].map(tls);
+        let more = ["--cert", cert.to_str().unwrap(), "--key", key_file.to_str().unwrap()];
+        let process = Hub::spawn(&dir, address, &more, "https");
+        let viewer = key(&dir, &["viewer", "add", "ann"]);
+        Hub { dir, address, process, viewer, hosts: Vec::new() }
     }
 
     fn kill(&mut self) {
@@ -137,6 +152,11 @@ fn key(dir: &tempfile::TempDir, args: &[&str]) -> String {
     let made = command(dir, args).output().unwrap();
     assert!(made.status.success(), "{made:?}");
     String::from_utf8(made.stdout).unwrap().trim().to_owned()
+}
+
+/// A certificate for localhost, its key, and the authority that nobody trusts by itself.
+fn tls(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../gateway/tests/gateway/tls").join(file)
 }
 
 /// A machine that is connected to a hub.
@@ -282,6 +302,8 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     let (mine, other) = (work(&home, &client).await, work(&home, &client).await);
     let share = |args: &[&str]| ok(&home, &[&["share", &mine.id.to_string()], args].concat());
     let (looks, speaks) = (share(&["--name", "looks"]), share(&["--name", "speaks", "--access", "interact"]));
+    let shares = ok(&home, &["share", "ls"]);
+    assert_eq!(shares.matches("1h 59m").count(), 2, "what is left is said to the minute: {shares}");
     wait::until("the machine to be connected", wait::PATIENCE, || {
         hub.asked("GET", &format!("/n/build/v1/sessions/{}", mine.id), &looks, "", &[]).status == 200
     });
@@ -398,6 +420,33 @@ async fn all_machines_are_in_one_list_and_who_is_away_is_said_to_be() {
     wait::until("it to be back at the next hub", wait::PATIENCE, || sees(&seen()));
     assert!(command(&hub.dir, &["node", "rm", "a"]).status().unwrap().success());
     assert!(!sees(&seen()));
+}
+
+#[tokio::test]
+async fn a_hub_with_a_certificate_is_reached_where_that_is_trusted_and_said_to_be_where_not() {
+    let hub = Hub::with_tls();
+    let token = hub.node("a", &["--sees-all"]);
+    let home = TestHome::new(OSTLER);
+    let file: PathBuf = home.path().join("hub-token");
+    fs::write(&file, token).unwrap();
+    let (port, file) = (hub.address.port(), file.display());
+    home.configure(&format!("[hub]\nurl = \"https://localhost:{port}\"\ntoken_file = \"{file}\"\n"));
+    home.begin().await;
+    let listed = || {
+        let listed = home.run(&["ls", "--node", "all"]);
+        String::from_utf8(listed.stderr).unwrap()
+    };
+    wait::until("whoever asks to hear why", wait::PATIENCE, || {
+        listed().contains("its certificate is not trusted here (UnknownIssuer)")
+    });
+    home.kill_daemon();
+    let started =
+        home.command(&["daemon", "start"]).env("SSL_CERT_FILE", tls("authority.pem")).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    wait::until("the hub to be reached", wait::PATIENCE, || !listed().contains("the hub does not answer"));
+    wait::until("its place to be noted", wait::PATIENCE, || home.home.state().join("hub-cursor").exists());
+    assert_eq!(open_to_others(home.home.state()).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(open_to_others(&hub.dir.path().join("hub")).unwrap(), Vec::<PathBuf>::new());
 }
 
 #[tokio::test]

@@ -132,6 +132,16 @@ async fn a_link_on_the_phone_answers_that_approval_once_and_nothing_else() {
     let card = Card::follow(&link).unwrap();
     assert_eq!(Card::follow(&link).err().map(|answer| answer.status), Some(403), "it works once");
 
+    // Whoever lists who may come in hears how little that is.
+    let tokens = json_of(&home, &["api", "token", "ls"]);
+    let browser = tokens["tokens"].as_array().unwrap().iter().find(|row| row["name"] == "phone").unwrap();
+    assert_eq!(browser["approval"], json!(approval), "{tokens}");
+    let listed = home.run(&["api", "token", "ls"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let line = listed.lines().find(|line| line.contains("phone")).unwrap();
+    let short = &approval[approval.len() - 5..];
+    assert!(line.contains(&format!("answer {}", short.to_lowercase())), "{listed}");
+
     let other = begin(&client, "other", vec![leave("make other")]).await;
     let others = asks(&home, &other).await;
     for path in ["/", "/sessions", "/v1/sessions", "/v1/events", "/v1/approvals", "/live", "/metrics"] {
@@ -251,6 +261,8 @@ async fn channels_are_listed_tried_and_taken_back_and_comments_stay() {
     let (code, words) = refused(&home, &["notify", "add", "ntfy", "https://ntfy.example/"]);
     assert!(code != Some(0) && words.contains("topic is missing"), "{words}");
 
+    let (code, words) = refused(&home, &["notify", "test", "terminal"]);
+    assert!(code != Some(0) && words.contains("there is no terminal here"), "{words}");
     ok(&home, &["notify", "test", "phone"]);
     assert!(phone.heard()[0].body.as_str().unwrap().contains("this is a test of phone"));
     ok(&home, &["notify", "add", "hook", "--name", "gone", "--", "/no/such/program"]);
@@ -311,6 +323,13 @@ fn a_terminal_that_nobody_looks_at_rings() {
         asks(&name);
         top.has_shown("\u{1b}]9;dawn-")
     });
+    // What it leaves for the daemon, that somebody looks, is nobody else's to read. Its pictures are taken off it meanwhile.
+    top.type_in("j");
+    wait::until("it to say that somebody looks", wait::PATIENCE, || {
+        top.has_shown("never") || home.home.looked_at().exists()
+    });
+    let looked = fs::metadata(home.home.looked_at()).unwrap().permissions().mode() & 0o777;
+    assert_eq!(looked, 0o600);
     top.child.kill().unwrap();
     top.child.wait().unwrap();
 }

@@ -356,3 +356,28 @@ fn where_there_is_no_terminal_or_nobody_to_see_there_is_a_list() {
     let listed = home.run(&[]);
     assert!(listed.status.success() && String::from_utf8_lossy(&listed.stdout).contains("api"), "{listed:?}");
 }
+
+/// tmux calls a pane in front that somebody has put behind another window: it does not ask the terminal around it.
+#[test]
+fn a_tmux_that_does_not_know_whether_it_is_in_front_rings() {
+    let home = shop();
+    assert!(home.run(&["notify", "add", "terminal", "--on", "approval"]).status.success());
+    begin(&home, "night-watch", vec![scenario::say("ready")]);
+    let Some(tmux) = top(&home, (80, 24)) else { return };
+    tmux.until_shown("night-watch");
+    let passes = tmux.ask(&["set-option", "-g", "allow-passthrough", "on"]);
+    if !passes.status.success() {
+        skip::lacking("this tmux hands on no notices: 3.3 does");
+        return;
+    }
+    let mut attach =
+        home.command_of(Path::new("tmux"), &["-u", "-S", tmux.socket.to_str().unwrap(), "attach"]);
+    attach.env_remove("TMUX");
+    let mut around = OnTerminal::begin(attach);
+    around.until_shown("night-watch");
+    let asked = home.run(&["send", "night-watch", &scenario::of(asks())]);
+    assert!(asked.status.success(), "{asked:?}");
+    around.until_shown("\u{1b}]9;night-watch asks to use run: ostler approval show ");
+    around.child.kill().unwrap();
+    around.child.wait().unwrap();
+}

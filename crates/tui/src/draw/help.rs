@@ -19,7 +19,7 @@ const KEYS: [(&str, &str); 19] = [
     ("  v", "the request in full"),
     ("p", "pause: freeze it where it stands; again: let it go on"),
     ("x", "stop it; asks first"),
-    ("h", "handoff: a fresh session goes on with its work; asks what it is to know"),
+    ("h", "handoff: a fresh session goes on; asks what it is to know"),
     ("/", "filter: only rows with these words; Esc shows all again"),
     ("e", "those that have ended too, and back"),
     ("g", "missions, with the graph of one"),

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,12 +16,15 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
-use tokio::sync::mpsc::Sender;
+use tokio::{process::Command, sync::mpsc::Sender};
 
 use crate::message::{Key, Message};
 
 /// How soon a reader notices that it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long tmux may take to say how it is set up.
+const WITHIN: Duration = Duration::from_secs(1);
 
 /// Something of the terminal.
 pub(super) enum Typed {
@@ -38,14 +42,14 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn read(to: Sender<Typed>) -> Self {
+    pub(super) fn read(to: Sender<Typed>, knows_focus: bool) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || {
             while !asked.load(Ordering::Relaxed) {
                 let typed = match next() {
                     Ok(None) => continue,
-                    Ok(Some(event)) => meaning(&event),
+                    Ok(Some(event)) => meaning(&event, knows_focus),
                     Err(_) => Some(Typed::Over),
                 };
                 let is_last = matches!(typed, Some(Typed::Over));
@@ -83,17 +87,29 @@ fn next() -> io::Result<Option<Event>> {
     Ok(if event::poll(Duration::ZERO)? { Some(event::read()?) } else { None })
 }
 
-fn meaning(event: &Event) -> Option<Typed> {
+fn meaning(event: &Event, knows_focus: bool) -> Option<Typed> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => {
             pressed(key).map(|key| Typed::Message(Message::Key(key)))
         }
         Event::Paste(text) => Some(Typed::Message(Message::Pasted(text.clone()))),
         Event::Resize(..) => Some(Typed::Resized),
-        Event::FocusGained => Some(Typed::Message(Message::Faced(true))),
-        Event::FocusLost => Some(Typed::Message(Message::Faced(false))),
+        Event::FocusGained => Some(Typed::Message(Message::Faced(knows_focus.then_some(true)))),
+        Event::FocusLost => Some(Typed::Message(Message::Faced(Some(false)))),
         _ => None,
     }
+}
+
+/// Whether what says that it is in front knows it. tmux calls the pane that is shown in front, and asks the terminal around
+/// it only where `focus-events` is on.
+pub(super) async fn knows_focus() -> bool {
+    if std::env::var_os("TMUX").is_none() {
+        return true;
+    }
+    let mut asked = Command::new("tmux");
+    asked.args(["show-options", "-gv", "focus-events"]).stdin(Stdio::null()).kill_on_drop(true);
+    let said = tokio::time::timeout(WITHIN, asked.output()).await;
+    matches!(said, Ok(Ok(output)) if output.stdout.starts_with(b"on"))
 }
 
 fn pressed(key: &KeyEvent) -> Option<Key> {
@@ -140,5 +156,16 @@ mod tests {
         assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Key::Interrupt));
         assert_eq!(key(KeyCode::Enter, KeyModifiers::ALT), Some(Key::NewLine));
         assert_eq!(key(KeyCode::F(1), KeyModifiers::NONE), None);
+    }
+
+    #[test]
+    fn who_does_not_know_whether_it_is_in_front_is_believed_only_that_it_is_not() {
+        let faced = |event: Event, knows| match meaning(&event, knows) {
+            Some(Typed::Message(Message::Faced(is_faced))) => is_faced,
+            _ => panic!("it is about the focus"),
+        };
+        assert_eq!(faced(Event::FocusGained, true), Some(true));
+        assert_eq!(faced(Event::FocusGained, false), None);
+        assert_eq!(faced(Event::FocusLost, false), Some(false));
     }
 }

@@ -12,6 +12,7 @@ mod terminal;
 use std::{
     fs::File,
     io,
+    os::unix::fs::OpenOptionsExt,
     path::PathBuf,
     process::Command,
     sync::Arc,
@@ -93,11 +94,13 @@ pub async fn run(settings: Settings<'_>) -> Result<Ended, Refusal> {
     let (to_inbox, inbox) = mpsc::channel(QUEUE);
     let Settings { client, look, node, near, prices, attach, bell, looked_at } = settings;
     let rested = Arc::new(Notify::new());
+    let knows_focus = keys::knows_focus().await;
     let mut shell = Shell {
         state: State::new(words::now(), look, node, near),
         screen: Some(Screen::take(Arc::clone(&rested)).map_err(failed)?),
         rested,
-        keys: Some(Keys::read(to_typed.clone())),
+        keys: Some(Keys::read(to_typed.clone(), knows_focus)),
+        knows_focus,
         to_typed,
         to_inbox,
         client,
@@ -127,6 +130,8 @@ struct Shell<'a> {
     /// The last picture was written.
     rested: Arc<Notify>,
     keys: Option<Keys>,
+    /// Of the terminal: what it says of being in front is true.
+    knows_focus: bool,
     to_typed: Sender<Typed>,
     to_inbox: Sender<Message>,
     client: Client,
@@ -275,7 +280,7 @@ impl Shell<'_> {
         }
         if ended.is_none() {
             self.screen = Some(Screen::take(Arc::clone(&self.rested))?);
-            self.keys = Some(Keys::read(self.to_typed.clone()));
+            self.keys = Some(Keys::read(self.to_typed.clone(), self.knows_focus));
             self.wants_look = true;
         }
         Ok(ended)
@@ -337,7 +342,8 @@ impl Shell<'_> {
         if self.state.is_looked_at() && is_due {
             self.said_looking = Some(Instant::now());
             // Who cannot say it is told twice.
-            let _ = File::create(file).and_then(|file| file.set_modified(SystemTime::now()));
+            let opened = File::options().write(true).create(true).truncate(false).mode(0o600).open(file);
+            let _ = opened.and_then(|file| file.set_modified(SystemTime::now()));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Keys where a box is open: all of them are its own.
 
 use ostler_client::{AnswerApproval, CreateSession, SendMessage};
-use ostler_domain::ApprovalId;
+use ostler_domain::{ApprovalId, SessionId};
 
 use super::keys::PAGE;
 use crate::{
@@ -14,7 +14,8 @@ pub(super) fn press(state: &mut State, dialog: Dialog, key: Key) -> Vec<Effect> 
     // Both only close the box: nothing that was typed is done.
     if matches!(key, Key::Esc | Key::Interrupt) {
         if let Dialog::Filter { before, .. } = dialog {
-            state.filter = before;
+            state.filter = before.0;
+            state.place_cursor(before.1);
         }
         return Vec::new();
     }
@@ -107,14 +108,10 @@ fn write(state: &mut State, to: Addressee, mut draft: Draft, key: Key) -> Vec<Ef
     }
 }
 
-fn filter(state: &mut State, draft: Draft, before: String) {
+fn filter(state: &mut State, draft: Draft, before: (String, Option<SessionId>)) {
     draft.text().clone_into(&mut state.filter);
+    state.place_cursor(before.1);
     state.dialog = Some(Dialog::Filter { draft, before });
-    // The cursor is on a row that is seen.
-    let rows = state.rows();
-    if !rows.iter().any(|session| Some(session.id) == state.cursor) {
-        state.cursor = rows.first().map(|session| session.id);
-    }
 }
 
 fn done(state: &State, deed: Deed) -> Vec<Effect> {

@@ -54,7 +54,8 @@ fn list(state: &mut State, key: Key) -> Vec<Effect> {
         }
         Key::Char('/') => {
             let draft = Draft::of(&state.filter);
-            state.dialog = Some(Dialog::Filter { draft, before: state.filter.clone() });
+            let before = (state.filter.clone(), state.cursor);
+            state.dialog = Some(Dialog::Filter { draft, before });
         }
         Key::Char('e') => {
             state.with_ended = !state.with_ended;
@@ -72,7 +73,10 @@ fn list(state: &mut State, key: Key) -> Vec<Effect> {
             };
         }
         Key::Esc if matches!(state.view, View::Peek) => state.view = View::List,
-        Key::Esc => state.filter.clear(),
+        Key::Esc => {
+            state.filter.clear();
+            state.place_cursor(None);
+        }
         _ => return on_session(state, key),
     }
     Vec::new()
@@ -120,6 +124,8 @@ fn card(state: &mut State, key: Key) -> Vec<Effect> {
     };
     match key {
         Key::Char('v') => state.dialog = Some(Dialog::Full { id, scrolled: 0 }),
+        Key::Char('?') => state.view = View::Help,
+        Key::Char('q') => return vec![Effect::Quit],
         _ if !may_answer => {}
         Key::Char('a' | 'r') | Key::Enter if worded => state.dialog = write(Addressee::Answer(id)),
         Key::Char('a') => return answer(true),

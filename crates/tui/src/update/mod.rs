@@ -23,7 +23,7 @@ pub(crate) fn update(state: &mut State, now: Time, message: Message) -> Vec<Effe
     state.now = now;
     let mut effects = match message {
         Message::Faced(is_faced) => {
-            state.is_faced = Some(is_faced);
+            state.is_faced = is_faced;
             Vec::new()
         }
         Message::Notice(_) if state.is_looked_at() => Vec::new(),

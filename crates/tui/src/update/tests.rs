@@ -183,6 +183,18 @@ fn a_filter_holds_while_it_is_typed_and_esc_drops_it() {
     assert_eq!(state.rows().len(), state.overview.sessions.len());
     press(&mut state, &[Key::Char('/'), Key::Char('z'), Key::Esc]);
     assert_eq!(state.filter, "");
+    // The cursor comes back to its session with it, also where nothing fitted.
+    press(&mut state, &[Key::Char('j'), Key::Char('j')]);
+    let before = state.cursor;
+    press(&mut state, &[Key::Char('/')]);
+    type_in(&mut state, "zzz");
+    assert_eq!((state.rows().len(), state.cursor), (0, None));
+    press(&mut state, &[Key::Esc]);
+    assert!(before.is_some() && state.cursor == before, "{:?}", state.cursor);
+    press(&mut state, &[Key::Char('/')]);
+    type_in(&mut state, "zzz");
+    press(&mut state, &[Key::Enter, Key::Esc]);
+    assert!(state.cursor.is_some(), "it is on a row again");
 }
 
 #[test]
@@ -201,6 +213,11 @@ fn leaving_is_all_that_quitting_does() {
         assert_eq!(press(&mut seen(), &[key]), [Effect::Quit]);
     }
     let mut state = seen();
+    press(&mut state, &[Key::Tab, Key::Char('?')]);
+    assert!(matches!(state.view, View::Help), "also while a question has the focus");
+    press(&mut state, &[Key::Char(' ')]);
+    assert_eq!((state.focus, press(&mut state, &[Key::Char('q')])), (Focus::Card, vec![Effect::Quit]));
+    let mut state = seen();
     press(&mut state, &[Key::Char('r'), Key::Char('q')]);
     assert_eq!(press(&mut state, &[Key::Interrupt]), [], "Ctrl-C leaves the box first");
 }
@@ -211,10 +228,12 @@ fn the_terminal_rings_for_whoever_does_not_look_at_it() {
     let notice = || Message::Notice("api-auth asks to use Bash".to_owned());
     let rings = [Effect::Ring("api-auth asks to use Bash".to_owned())];
     assert_eq!(tell(&mut state, notice()), rings, "nobody has pressed a key");
-    tell(&mut state, Message::Faced(true));
+    tell(&mut state, Message::Faced(Some(true)));
     assert_eq!(tell(&mut state, notice()), [], "it is in front");
-    tell(&mut state, Message::Faced(false));
+    tell(&mut state, Message::Faced(Some(false)));
     assert_eq!(tell(&mut state, notice()), rings);
+    tell(&mut state, Message::Faced(None));
+    assert_eq!(tell(&mut state, notice()), rings, "it says so without knowing, and no key was pressed");
     // A terminal that does not say whether it is in front: whoever pressed a key a moment ago looks.
     let mut state = seen();
     press(&mut state, &[Key::Down]);

@@ -126,8 +126,7 @@ impl SessionsAsked {
             chains.push(client.session(who).await?.chain);
         }
         let own = |text: &Option<String>| listed(text).map(str::to_owned).collect();
-        let attentions = Attention::ALL.iter().map(|attention| attention.as_str());
-        let mut attention = list(&self.attention, "attention", Attention::parse, attentions)?;
+        let mut attention = list(&self.attention, "attention", Attention::ALL, Attention::as_str)?;
         if self.needs_me {
             attention.extend(Attention::ALL.iter().filter(|attention| attention.needs_you()));
         }
@@ -147,19 +146,9 @@ impl SessionsAsked {
             providers: own(&self.provider),
             models: own(&self.model),
             branches: own(&self.branch),
-            statuses: list(
-                &self.status,
-                "status",
-                Status::parse,
-                Status::ALL.iter().map(|one| one.as_str()),
-            )?,
+            statuses: list(&self.status, "status", Status::ALL, Status::as_str)?,
             attention,
-            outcomes: list(
-                &self.outcome,
-                "outcome",
-                Outcome::parse,
-                Outcome::ALL.iter().map(|one| one.as_str()),
-            )?,
+            outcomes: list(&self.outcome, "outcome", Outcome::ALL, Outcome::as_str)?,
             since: moment(&self.since, "since")?,
             until: moment(&self.until, "until")?,
             ..SessionFilter::default()
@@ -184,13 +173,17 @@ fn listed(text: &Option<String>) -> impl Iterator<Item = &str> {
 }
 
 /// A list of words of which there are only these.
-pub(crate) fn list<'a, T>(
+pub(crate) fn list<T: Copy>(
     text: &Option<String>,
     name: &str,
-    parse: impl Fn(&str) -> Option<T>,
-    known: impl Iterator<Item = &'a str> + Clone,
+    known: &[T],
+    word_of: fn(T) -> &'static str,
 ) -> Result<Vec<T>, Failure> {
-    let read = |word: &str| parse(word).ok_or_else(|| no_such(name, word, known.clone()).into());
+    let words = || known.iter().map(|one| word_of(*one));
+    let read = |word: &str| {
+        let found = known.iter().copied().find(|one| word_of(*one).eq_ignore_ascii_case(word));
+        found.ok_or_else(|| no_such(name, word, words()).into())
+    };
     listed(text).map(read).collect()
 }
 

@@ -50,12 +50,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<WorkAsked>) -> Answer {
     let campaign = wanted.campaign(&visitor.client).await?;
-    let statuses = asked::list(
-        &wanted.status,
-        "status",
-        Status::parse,
-        Status::ALL.iter().map(|status| status.as_str()),
-    )?;
+    let statuses = asked::list(&wanted.status, "status", Status::ALL, Status::as_str)?;
     let filter = Filter { campaign, statuses, over_too: wanted.all, ..Filter::default() };
     let listed = visitor.client.missions(&filter, wanted.page()?).await?;
     let campaigns = names(&visitor.client).await?.of_each(&listed.rows, |mission| &mission.campaign);

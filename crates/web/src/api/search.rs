@@ -57,12 +57,7 @@ impl SearchAsked {
         Ok(EventFilter {
             session,
             sessions,
-            kinds: asked::list(
-                &self.kind,
-                "kind",
-                EventKind::from_name,
-                EventKind::ALL.iter().map(|kind| kind.name()),
-            )?,
+            kinds: asked::list(&self.kind, "kind", EventKind::ALL, EventKind::name)?,
             since: asked::moment(&self.since, "since")?,
             until: None,
         })

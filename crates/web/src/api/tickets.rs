@@ -44,12 +44,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<WorkAsked>) -> Answer {
     let campaign = wanted.campaign(&visitor.client).await?;
-    let statuses = asked::list(
-        &wanted.status,
-        "status",
-        Status::parse,
-        Status::ALL.iter().map(|status| status.as_str()),
-    )?;
+    let statuses = asked::list(&wanted.status, "status", &Status::ALL, Status::as_str)?;
     let filter = TicketFilter { campaign, statuses, archived_too: wanted.all, ..TicketFilter::default() };
     let listed = visitor.client.tickets(&filter, wanted.page()?).await?;
     let campaigns = names(&visitor.client).await?.of_each(&listed.rows, |ticket| &ticket.campaign);

@@ -135,7 +135,11 @@ async fn budgets(visitor: &Visitor) -> Result<Table, Failure> {
             cells: vec![
                 cell(name),
                 cell(said.unwrap_or_else(|| "none".to_owned())),
-                action(Some(set.ask(format!("Such as budget=25usd, for {name}"), "settings"))),
+                action(Some(set.ask(
+                    format!("Such as budget=25usd, for {name}"),
+                    "settings",
+                    format!("ostler campaign set {name}"),
+                ))),
             ],
         }
     });
@@ -195,10 +199,15 @@ pub(super) async fn view(visitor: &Visitor, asked: &CostAsked) -> Result<View, F
         title: "Cost".to_owned(),
         lead: format!("{} in {span} · prices of {}", money(&split.total), prices.date),
         chips: By::ALL.into_iter().map(chip).collect(),
-        drawing: format!(
-            "<div class=\"scroll drawing\" tabindex=\"0\" role=\"region\" aria-label=\"days\">{}</div>",
-            draw::days(&drawn.collect::<Vec<_>>())
-        ),
+        // Of days on which nothing was used there is nothing to see.
+        drawing: if days.rows.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "<div class=\"scroll drawing\" tabindex=\"0\" role=\"region\" aria-label=\"days\">{}</div>",
+                draw::days(&drawn.collect::<Vec<_>>())
+            )
+        },
         tables: vec![
             Table {
                 heads: vec![by.word(), "Sessions", "Input", "Cache read", "Cache write", "Output", "Cost"],

@@ -9,11 +9,11 @@ use ostler_domain::{
     event::AskKind,
     limits::PAGE_MOST,
     query::{EventFilter, Page, Scope, SessionFilter},
-    session::{Attention, Status},
-    text::visible,
+    session::{Attention, Rank, Status},
+    text::{shell_word, visible},
 };
 use ostler_form::{
-    held::{budget_cure, shared_budget_cure},
+    held::{budget_cure, larger_budget, shared_budget_cure},
     words,
 };
 
@@ -76,6 +76,7 @@ struct Card {
 struct Choice {
     word: String,
     body: String,
+    cli: String,
 }
 
 #[derive(Template)]
@@ -111,7 +112,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
     for card in cards.iter_mut().filter(|card| !matches!(card.kind, "failed" | "settled")) {
         card.last = last_deeds(visitor, &card.session).await?;
     }
-    let working: Vec<_> = sessions.iter().filter(|session| row::rank(session) == 1).collect();
+    let working: Vec<_> = sessions.iter().filter(|session| session.rank() == Rank::AtWork).collect();
     let working_words = match working.len() {
         0 => "Nobody is at work.".to_owned(),
         n => format!("{} at work.", words::plural(n as u64, "agent is", "agents are")),
@@ -185,9 +186,10 @@ fn options(question: &str) -> Vec<String> {
 }
 
 impl Choice {
-    fn new(word: String) -> Choice {
+    fn new(word: String, approval: &str) -> Choice {
         let body = serde_json::json!({ "allow": true, "message": word }).to_string();
-        Choice { word: visible(&word), body }
+        let word = visible(&word);
+        Choice { cli: format!("ostler allow {approval} -m {}", shell_word(&word)), word, body }
     }
 }
 
@@ -206,7 +208,7 @@ impl Card {
             diff: patch::of_edit(&approval.input),
             input: visible(&approval.input),
             options: match is_question {
-                true => options(&approval.input).into_iter().map(Choice::new).collect(),
+                true => options(&approval.input).into_iter().map(|word| Choice::new(word, &short)).collect(),
                 false => Vec::new(),
             },
             cli: if is_question {
@@ -234,7 +236,10 @@ impl Card {
                 cure if cure.starts_with("ostler agent ") => {
                     ("agent held", shared_budget_cure(session, campaign))
                 }
-                cure => ("held", cure),
+                cure => {
+                    let larger = larger_budget(session);
+                    ("held", larger.map_or(cure, |larger| format!("ostler resume {short} --budget {larger}")))
+                }
             },
             Some(attention) if attention.needs_you() => ("stalled", format!("ostler resume {short}")),
             _ => return None,

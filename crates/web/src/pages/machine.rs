@@ -191,13 +191,14 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
     });
     let tokens = client.tokens().await?.into_iter().map(|token| {
         let used = used(token.last_used, now);
+        let may = words::may(&token);
         let cure = format!("ostler api token rm {}", if token.is_browser { &token.id } else { &token.name });
         TableRow {
             id: token.id.clone(),
             cells: vec![
                 cell(token.name),
                 cell(if token.is_browser { "browser" } else { "token" }),
-                cell(if token.read_only { "look" } else { "everything" }),
+                cell(may),
                 number(used),
                 line(cure),
             ],
@@ -278,7 +279,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
 
 /// A part of this machine that somebody has for a while.
 fn share_row(share: Share, now: Time) -> TableRow {
-    let left = words::age(share.expires.since(now));
+    let left = words::span(share.expires.since(now));
     let may = format!("{} {}, for {left}", share.access.as_str(), share.scope);
     let (used, cure) = (used(share.last_used, now), format!("ostler share rm {}", share.name));
     TableRow {

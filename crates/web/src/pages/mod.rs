@@ -129,6 +129,11 @@ fn asked<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
 
 /// A part of a path, with what was written as `%2F`.
 fn decoded(part: &str) -> String {
+    String::from_utf8_lossy(&bytes_of(part)).into_owned()
+}
+
+/// What an address says, with what it writes as `%XX`.
+pub(crate) fn bytes_of(part: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -144,7 +149,7 @@ fn decoded(part: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 /// A text as a part of an address.

@@ -3,7 +3,7 @@
 use ostler_client::Session;
 use ostler_domain::{
     Time,
-    session::{Attention, Outcome, Status},
+    session::{Attention, Mark, Status},
     text::one_line,
 };
 use ostler_form::{money, words};
@@ -52,29 +52,15 @@ impl Row {
 
 /// The sign, and its colour. The word beside it says the same.
 pub(super) fn sign(session: &Session) -> (&'static str, &'static str) {
-    match (session.status, session.attention, session.outcome) {
-        (Status::Stopped, ..) if session.imported.is_some() => ("dim", "↓"),
-        (Status::Failed, ..) => ("bad", "✗"),
-        (Status::Stopped, _, Some(Outcome::Done | Outcome::Handoff)) => ("good", "✓"),
-        (Status::Stopped, ..) => ("dim", "–"),
-        (_, Some(attention), _) if attention.needs_you() => ("warn", "!"),
-        (_, Some(Attention::Paused), _) => ("cool", "‖"),
-        (Status::Created | Status::Starting, ..) | (_, Some(Attention::Detached), _) => ("dim", "◌"),
-        (Status::Working, ..) => ("good", "●"),
-        (Status::Running | Status::Stopping, ..) => ("dim", "○"),
-    }
-}
-
-/// The order of a list: who needs you, who works, who waits, who failed, who is done.
-pub(super) fn rank(session: &Session) -> u8 {
-    match (session.status, session.attention) {
-        (_, Some(attention)) if attention.needs_you() => 0,
-        (Status::Working | Status::Starting | Status::Stopping, _) => 1,
-        (_, Some(Attention::Idle)) => 3,
-        (Status::Created | Status::Running, _) => 2,
-        (Status::Failed, _) => 4,
-        (Status::Stopped, _) => 5,
-    }
+    let mark = session.mark();
+    let tone = match mark {
+        Mark::Failed => "bad",
+        Mark::Done | Mark::Working => "good",
+        Mark::NeedsYou => "warn",
+        Mark::Paused => "cool",
+        Mark::Imported | Mark::Over | Mark::Beginning | Mark::Still => "dim",
+    };
+    (tone, mark.sign())
 }
 
 /// What happens now, from events. Of an agent outside of Ostler, that it is there.

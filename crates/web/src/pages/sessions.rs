@@ -12,10 +12,7 @@ use ostler_domain::{
 };
 use serde::Deserialize;
 
-use super::{
-    View, encoded,
-    row::{self, Row},
-};
+use super::{View, encoded, row::Row};
 use crate::{
     api::{SessionsAsked, names},
     clock,
@@ -93,7 +90,7 @@ pub(super) async fn view(
             let others: Vec<_> = waiting.into_iter().filter(|session| !is_there(session)).collect();
             listed.rows.extend(others);
         }
-        listed.rows.sort_by_key(row::rank);
+        listed.rows.sort_by_key(|session| session.rank());
     }
     let names = names(&visitor.client).await?;
     let now = clock::now();

@@ -28,6 +28,8 @@ pub(super) struct Button {
     /// A word that is wanted of the person, and its name in the request.
     pub(super) ask: String,
     pub(super) ask_as: &'static str,
+    /// The command line up to the word.
+    pub(super) ask_line: String,
     /// Where it is said what it would do, and what is sent there.
     pub(super) preview: String,
     pub(super) preview_body: String,
@@ -49,8 +51,13 @@ impl Button {
         Button { confirm: confirm.into(), ..self }
     }
 
-    pub(super) fn ask(self, ask: impl Into<String>, ask_as: &'static str) -> Button {
-        Button { ask: ask.into(), ask_as, ..self }
+    pub(super) fn ask(
+        self,
+        ask: impl Into<String>,
+        ask_as: &'static str,
+        ask_line: impl Into<String>,
+    ) -> Button {
+        Button { ask: ask.into(), ask_as, ask_line: ask_line.into(), ..self }
     }
 }
 
@@ -98,6 +105,11 @@ impl Table {
 
     fn has_heads(&self) -> bool {
         self.heads.iter().any(|head| !head.is_empty())
+    }
+
+    /// What a column is called, where it is.
+    fn head(&self, column: &usize) -> &'static str {
+        self.heads.get(*column).copied().unwrap_or_default()
     }
 
     /// A head stands as what is below it.

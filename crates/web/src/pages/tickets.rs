@@ -137,9 +137,12 @@ fn actions(ticket: &Ticket) -> Vec<Button> {
         Button::new(word, format!("{path}/move"), format!("ostler ticket {verb} {short}"))
             .body(&json!({ "verb": verb }))
     };
-    let link =
-        Button::new("Link…", format!("{path}/link"), format!("ostler ticket link {short} --external REF"));
-    let link = link.ask("What it is elsewhere, such as gh:shop#412", "external");
+    let link = Button::new("Link…", format!("{path}/link"), format!("ostler ticket link {short} --ref REF"));
+    let link = link.ask(
+        "What it is elsewhere, such as gh:shop#412",
+        "external",
+        format!("ostler ticket link {short} --ref"),
+    );
     let mut actions = Vec::new();
     match ticket.status {
         Status::Done | Status::Failed | Status::Cancelled | Status::Archived => {

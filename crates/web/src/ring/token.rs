@@ -50,6 +50,7 @@ impl Token {
             created: self.created,
             last_used: self.last_used,
             expires: self.expires,
+            approval: self.approval.clone(),
         }
     }
 }

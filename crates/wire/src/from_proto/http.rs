@@ -7,7 +7,7 @@ use crate::{
 };
 
 pub fn http_token(token: pb::HttpToken) -> Result<HttpToken> {
-    let pb::HttpToken { name, id, is_browser, read_only, created, last_used, expires } = token;
+    let pb::HttpToken { name, id, is_browser, read_only, created, last_used, expires, approval } = token;
     Ok(HttpToken {
         name: text(name, "name")?,
         id: text(id, "id")?,
@@ -16,6 +16,7 @@ pub fn http_token(token: pb::HttpToken) -> Result<HttpToken> {
         created: required_time(created, "created")?,
         last_used: optional_time(last_used, "last_used")?,
         expires: optional_time(expires, "expires")?,
+        approval: approval.map(|id| text(id, "approval")).transpose()?,
     })
 }
 

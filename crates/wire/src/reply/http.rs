@@ -19,6 +19,8 @@ pub struct HttpToken {
     pub last_used: Option<Time>,
     /// When it ends by itself.
     pub expires: Option<Time>,
+    /// The approval that it may see and answer, and nothing else; none, and it is for all of the machine.
+    pub approval: Option<String>,
 }
 
 /// A link that lets one browser in, once.

@@ -7,7 +7,7 @@ use crate::{
 };
 
 pub fn http_token(token: HttpToken) -> pb::HttpToken {
-    let HttpToken { name, id, is_browser, read_only, created, last_used, expires } = token;
+    let HttpToken { name, id, is_browser, read_only, created, last_used, expires, approval } = token;
     pb::HttpToken {
         name,
         id,
@@ -16,6 +16,7 @@ pub fn http_token(token: HttpToken) -> pb::HttpToken {
         created: Some(time(created)),
         last_used: last_used.map(time),
         expires: expires.map(time),
+        approval,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -110,7 +110,7 @@ impl Kept {
 
     pub(super) fn write(home: &Home, node: &str, rows: &[(Session, String)]) -> io::Result<()> {
         let file = file(home, node);
-        fs::create_dir_all(home.state().join("nodes"))?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(home.state().join("nodes"))?;
         let kept = Kept { at: words::now(), rows: rows.to_vec() };
         let fresh = file.with_extension(std::process::id().to_string());
         let mut out =

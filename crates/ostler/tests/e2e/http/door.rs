@@ -133,6 +133,8 @@ async fn no_path_leads_to_a_file() {
         assert!(!answer.body.contains("root:") && !answer.body.contains("\"hash\""), "{path}: {answer:?}");
         assert!(matches!(answer.status, 400 | 404), "{path}: {}", answer.status);
     }
+    let no_text = open.get("/v1/sessions/%ff");
+    assert_eq!((no_text.status, &no_text.json()["error"]["reason"]), (400, &json!("INVALID_ARGUMENT")));
 }
 
 #[tokio::test]
@@ -161,7 +163,9 @@ async fn a_token_opens_what_it_may_until_it_is_taken_back() {
     assert!(said["messages"][0]["by"].as_str().unwrap().contains("(ci)"), "{said}");
     let refused = ask(&full, "POST /v1/sessions", r#"{"campaign":"nowhere"}"#);
     assert_eq!((refused.status, refused.json()["error"]["reason"].as_str()), (404, Some("CAMPAIGN_UNKNOWN")));
-    assert_eq!(ask(&full, "POST /v1/sessions", r#"{"campain":"shop"}"#).status, 422);
+    let unknown = ask(&full, "POST /v1/sessions", r#"{"campain":"shop"}"#);
+    assert_eq!((unknown.status, &unknown.json()["error"]["reason"]), (400, &json!("INVALID_ARGUMENT")));
+    assert_eq!(unknown.json()["error"]["message"], "there is no field \"campain\"");
     let text = ask(&looks, "GET /metrics", "").body;
     assert!(text.contains("# TYPE ostler_up_seconds gauge"), "{text}");
     let on_disk = std::fs::read_to_string(open.home.home.state().join("http.json")).unwrap();

@@ -6,6 +6,7 @@ use ostler_testkit::scenario;
 use serde_json::json;
 
 use super::Open;
+use crate::OSTLER;
 
 #[tokio::test]
 async fn what_agents_write_is_text_on_every_page() {
@@ -82,7 +83,7 @@ async fn every_page_is_there_also_when_there_is_nothing() {
         ("/campaigns/shop?wish=run&what=git%20push", "asks a person"),
         ("/machine", "Agent programs"),
         // As the doctor itself says it.
-        ("/machine", "<td>keepers</td><td>0 of 0 answer</td>"),
+        ("/machine", "keepers</td><td data-is=\"How it stands\">0 of 0 answer</td>"),
         ("/machine", "No other machine has a name here"),
     ];
     for (path, words) in pages {
@@ -94,6 +95,7 @@ async fn every_page_is_there_also_when_there_is_nothing() {
             "{path}: the policy forbids it"
         );
     }
+    assert!(!open.get("/cost").body.contains("aria-label=\"days\""), "there are none to draw");
     let unknown = open.get("/sessions/nobody");
     assert!(unknown.status == 404 && unknown.body.contains("<html"), "{unknown:?}");
     let client = open.home.client().await;
@@ -131,4 +133,92 @@ async fn a_request_that_has_no_room_on_its_card_is_shown_whole_below() {
     assert!(home.contains(&format!("<details id=\"in-{}\" open><summary>", asked[1])), "{home}");
     let card = open.get(&format!("/approvals/{}", asked[1])).body;
     assert!(card.contains("<details open><summary>") && card.contains("target last"), "{card}");
+}
+
+/// The command lines of a page's buttons, as they are copied. A form's is made of what stands in its fields.
+fn command_lines(page: &str) -> Vec<String> {
+    let written =
+        [("&#60;", "<"), ("&#62;", ">"), ("&#34;", "\""), ("&quot;", "\""), ("&#39;", "'"), ("&#38;", "&")];
+    let meant =
+        |text: &str| written.iter().fold(text.to_owned(), |text, (code, sign)| text.replace(code, sign));
+    let buttons = page.split("<button").skip(1).filter_map(|rest| rest.split('>').next());
+    let lines = buttons.flat_map(|button| {
+        ["data-cli=\"", "data-copy=\""].into_iter().filter_map(|name| button.split_once(name))
+    });
+    lines.filter_map(|(_, rest)| rest.split('"').next()).map(meant).filter(|line| !line.is_empty()).collect()
+}
+
+/// Whoever copies a line types it: in a shell, and where it means something.
+#[tokio::test]
+async fn every_command_line_of_a_page_can_be_typed() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let begin = async |approve: Approve, steps: Vec<serde_json::Value>| {
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.approve = approve;
+        wanted.initial_message = Some(scenario::of(steps));
+        client.create_session(wanted).await.unwrap().id.to_string()
+    };
+    let needs = |view: &ostler_domain::session::View| {
+        matches!(view.attention, Some(Attention::WaitingApproval | Attention::WaitingInput))
+    };
+    let asks =
+        begin(Approve::Ask, vec![json!({"ask": {"tool": "run", "input": "cargo add \"a b\" it's"}})]).await;
+    open.home.reaches(&asks, "it to ask", needs).await;
+    let question = json!({"ask": {"tool": "question", "input": "Keep it? (it's fine | drop \"it\")"}});
+    let question = begin(Approve::Ask, vec![question]).await;
+    open.home.reaches(&question, "it to ask", needs).await;
+    let failed = begin(Approve::Policy, vec![json!({"exit": 3})]).await;
+    open.home.ended(&failed).await;
+    let ticket =
+        AddTicket { campaign: "shop".to_owned(), intent: "it's late".to_owned(), ..AddTicket::default() };
+    let ticket = client.add_ticket(ticket).await.unwrap().0.id;
+    let plan = "objective = \"o\"\nstrategy = \"adaptive\"\n[[agents]]\nname = \"a\"\ntask = \"t\"\n";
+    let mission = CreateMission {
+        campaign: "shop".to_owned(),
+        plan: plan.to_owned(),
+        starts: true,
+        ..CreateMission::default()
+    };
+    let mission = client.create_mission(mission).await.unwrap().id;
+    client.create_token("ci", true).await.unwrap();
+    let mut paths: Vec<String> = ["/", "/sessions", "/missions?all=true", "/search?text=it's+late", "/cost"]
+        .into_iter()
+        .chain(["/tickets", "/tickets?view=board", "/campaigns", "/campaigns/shop", "/machine"])
+        .map(str::to_owned)
+        .collect();
+    for session in [&asks, &question, &failed] {
+        let tabs = ["", "/diff", "/usage", "/messages", "/sandbox", "/chain"];
+        paths.extend(tabs.map(|tab| format!("/sessions/{session}{tab}")));
+    }
+    paths.push(format!("/search?text=who's+late&whom={asks}"));
+    paths.push(format!("/tickets/{ticket}"));
+    paths.extend(["", "/report"].map(|tab| format!("/missions/{mission}{tab}")));
+    let mut lines = std::collections::BTreeSet::new();
+    for path in paths {
+        let page = open.get(&path);
+        assert_eq!(page.status, 200, "{path}: {page:?}");
+        lines.extend(command_lines(&page.body));
+    }
+    assert!(lines.len() > 40, "{lines:?}");
+    let bin = open.home.path().join("typed");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(OSTLER, bin.join("ostler")).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut faults = Vec::new();
+    for line in lines.iter().filter(|line| line.starts_with("ostler ")) {
+        // Nothing is done: what can be read is refused for the home that is none.
+        let mut typed = std::process::Command::new("sh");
+        typed
+            .args(["-c", &line.replace('…', "word")])
+            .env("PATH", &path)
+            .env("OSTLER_HOME", "/dev/null/none");
+        let typed = typed.stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&typed.stderr);
+        let is_refused = said.contains("INVALID_ARGUMENT") && !said.contains("config.toml cannot be read");
+        if !typed.status.success() && (is_refused || said.starts_with("sh:")) {
+            faults.push(format!("{line}: {}", said.lines().next().unwrap_or_default()));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -150,13 +150,16 @@ fn actions(session: &Session) -> Vec<Button> {
         actions.push(Button { then: "/sessions/{id}", ..go_on });
     }
     let handoff = button("Hand off…", "handoff").body(&json!({ "to": "" }));
-    actions.push(
-        handoff
-            .confirm(format!("End {name} and have another go on with its work"))
-            .ask("Who goes on: a registered agent, PROVIDER or PROVIDER/MODEL; empty: one like this", "to"),
-    );
+    actions.push(handoff.confirm(format!("End {name} and have another go on with its work")).ask(
+        "Who goes on: a registered agent, PROVIDER or PROVIDER/MODEL; empty: one like this",
+        "to",
+        format!("ostler handoff {short} --to"),
+    ));
     let fork = button("Fork at turn…", "fork").confirm("Begin a new conversation as a copy of this one");
-    actions.push(Button { then: "/sessions/{id}", ..fork.ask("Up to which turn; empty: all of it", "at") });
+    actions.push(Button {
+        then: "/sessions/{id}",
+        ..fork.ask("Up to which turn; empty: all of it", "at", format!("ostler fork {short} --at"))
+    });
     actions
 }
 

@@ -14,6 +14,7 @@ impl Dice {
             created: self.time(),
             last_used: self.maybe(Dice::time),
             expires: self.maybe(Dice::time),
+            approval: self.maybe(Dice::text),
         }
     }
 
