@@ -51,7 +51,11 @@ pub(super) async fn two_turns(agent: Agent) {
         "how full the context is: {context:?}"
     );
     // The key is the gateway's alone.
-    assert!(stage.model.seen().iter().all(|seen| seen.headers["authorization"] == format!("Bearer {KEY}")));
+    let (header, shown) = match stage.agent.provider {
+        "acp:gemini" => ("x-goog-api-key", KEY.to_owned()),
+        _ => ("authorization", format!("Bearer {KEY}")),
+    };
+    assert!(stage.model.seen().iter().all(|seen| seen.headers[header] == shown));
     for process in stage.home.session_processes(session) {
         let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
         assert!(!String::from_utf8_lossy(&environment).contains(KEY));
