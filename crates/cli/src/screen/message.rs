@@ -93,7 +93,8 @@ pub(crate) fn nothing(all: bool, who: Option<&String>) -> Vec<Line> {
             ]
         }
         (false, None) => vec![
-            Line::of("No message waits: all were delivered."),
+            Line::of("No message waits for anybody who lives."),
+            hint("ostler message ls WHO".to_owned(), "what waits for somebody's next session"),
             hint("ostler send WHO \"…\"".to_owned(), "says something to an agent"),
         ],
     }
@@ -187,6 +188,8 @@ mod tests {
             |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
         insta::assert_snapshot!(shown(table(&[(&delivery(), "api-auth")], &[], NOW).lines(&look)));
         insta::assert_snapshot!(shown(nothing(false, Some(&"api".to_owned()))));
+        let of_nobody = shown(nothing(false, None));
+        assert!(of_nobody.contains("ostler message ls WHO"), "{of_nobody}");
     }
 
     #[test]
