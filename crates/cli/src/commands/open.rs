@@ -156,10 +156,7 @@ fn too_large(picture: &[String], room: Option<(usize, usize)>) -> Option<String>
     let (rows, columns) = room?;
     let (high, wide) = (picture.len() + 1, picture.first().map_or(0, |line| line.chars().count()));
     (high > rows || wide > columns).then(|| {
-        format!(
-            "the code wants {high} rows of {wide} columns, and this terminal has {rows} of {columns}: make it larger, or \
-             its letters smaller, and ask again"
-        )
+        format!("it wants {high} rows of {wide} columns, and here are {rows} of {columns}: make the terminal larger")
     })
 }
 
@@ -220,7 +217,7 @@ mod tests {
         let (high, wants) = of(50);
         assert!(wants.is_none() && of(24).1.is_none(), "{high}");
         assert!(of(high).0 < high, "with less around it");
-        assert!(of(high).1.is_none() && of(12).1.unwrap().contains("has 12 of 80"), "{high}");
+        assert!(of(high).1.is_none() && of(12).1.unwrap().contains("here are 12 of 80"), "{high}");
         assert!(too_large(&qr(&link, None).unwrap(), None).is_none(), "a file has room");
     }
 }
