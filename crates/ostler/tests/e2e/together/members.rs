@@ -97,6 +97,63 @@ fn what_was_not_committed_is_never_left_out_of_a_merge_silently() {
 }
 
 #[test]
+fn what_was_committed_beside_is_named_also_where_its_agent_came_back_to_its_own_branch() {
+    let home = with_repository();
+    let head = "objective = \"Merge\"\nname = \"back\"\nstrategy = \"sequential\"\n[defaults]\nworktree = true\n\
+                [merge]\ninto = \"main\"";
+    let back = |name: &str| shell(&format!("git checkout -q agent/back-{name}"));
+    let branch = |name: &str| shell(&format!("git checkout -q -b {name}"));
+    let agents = [
+        agent("a", "", vec![branch("feature"), commits("one"), back("a"), scenario::say("a")]),
+        agent(
+            "b",
+            "",
+            vec![
+                shell("git checkout -q --detach"),
+                commits("two"),
+                shell("git tag kept"),
+                back("b"),
+                scenario::say("b"),
+            ],
+        ),
+        // What came back with it, what was thrown away, and what only others made is not left out.
+        agent(
+            "c",
+            "",
+            vec![
+                branch("picked"),
+                commits("three"),
+                back("c"),
+                shell(
+                    "git merge -q --squash picked && git -c user.name=A -c user.email=a@shop.example commit -q -m it",
+                ),
+                commits("four"),
+                shell("git -c user.name=A -c user.email=a@shop.example commit -q --amend -m 'four again'"),
+                shell("git checkout -q --detach feature"),
+                back("c"),
+                scenario::say("c"),
+            ],
+        ),
+    ];
+    plan(&home, "plan.toml", head, &agents);
+    let (code, words) = refused(&home, &["mission", "start", "plan.toml"]);
+    assert_eq!(code, Some(17), "{words}");
+    let report = ok(&home, &["mission", "report", "back"]);
+    assert!(report.contains("a has 1 commit on feature, not on agent/back-a"), "{report}");
+    assert!(report.contains("b has 1 commit on kept, not on agent/back-b"), "{report}");
+    assert!(!report.contains("c has"), "{report}");
+    // One is brought along as it says, the other one is thrown away.
+    let cure = report.lines().find_map(|line| line.split_once("merge it: ")).unwrap().1;
+    let done = Command::new("sh").args(["-c", cure.trim_end_matches('`')]).status().unwrap();
+    assert!(done.success(), "{cure}");
+    git(&home, &["tag", "-d", "kept"]);
+    ok(&home, &["mission", "retry", "back", "-y"]);
+    until(&home, "back", "completed");
+    let files = git(&home, &["ls-tree", "--name-only", "main"]);
+    assert!(files.contains("one") && files.contains("three") && !files.contains("two"), "{files}");
+}
+
+#[test]
 fn what_was_committed_beside_the_own_branch_is_never_left_out_of_a_merge_silently() {
     let home = with_repository();
     let head = "objective = \"Merge\"\nname = \"beside\"\nstrategy = \"sequential\"\n[defaults]\nworktree = true\n\
