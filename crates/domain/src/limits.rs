@@ -494,5 +494,7 @@ pub const COLLISION_PATHS: usize = 20;
 pub const FORECAST_OTHERS: usize = 64;
 /// Files and directories that one session's leases come to: each is a mount of its sandbox.
 pub const LEASED_PATHS: usize = 1_000;
+/// Those of them that work, and whose trees are looked at as they are: each look takes as long as git's of a whole tree.
+pub const FORECAST_RUNNING: usize = 8;
 /// Entries of directories that are looked at for one pattern of a lease.
 pub const LEASE_LOOKS: usize = 100_000;
