@@ -374,7 +374,7 @@ fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
     let home = with_campaign();
     let text = "objective = \"x\"\n[limits]\nproviders = { scirpt = 1 }\naccounts = { wrok = 1 }\n\
                 [[agents]]\nname = \"a\"\ntask = \"t\"\nprovider = \"script\"\nagent = \"nobody\"\n\
-                [[agents]]\nname = \"b\"\ntask = \"t\"\nprovider = \"script\"\naccount = \"work\"\n";
+                account = \"play\"\n[[agents]]\nname = \"b\"\ntask = \"t\"\nprovider = \"script\"\naccount = \"work\"\n";
     fs::write(home.campaign_dir().join("plan.toml"), text).unwrap();
     for verb in ["plan", "start"] {
         let (code, words) = refused(&home, &["mission", verb, "plan.toml"]);
@@ -383,7 +383,8 @@ fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
             "plan.toml:3: a limit is of the provider \"scirpt\", which there is not (did you mean script?)",
             "plan.toml:4: a limit is of the account \"wrok\"",
             "plan.toml:9: a cannot run",
-            "plan.toml:14: b cannot run: script has no profile work",
+            "plan.toml:10: a cannot run: script has no profile play",
+            "plan.toml:15: b cannot run: script has no profile work",
         ] {
             assert!(words.contains(part), "{part}: {words}");
         }
