@@ -135,7 +135,7 @@ impl MissionService for Served {
         let wish = match action {
             MissionAction::Start => Wish::Start { forecast: None },
             MissionAction::Resume => Wish::Resume { budget, time, which },
-            MissionAction::Retry => Wish::Retry { which, budget },
+            MissionAction::Retry => Wish::Retry { which, budget, time },
         };
         let (state, preview, price) = self.engine.priced_preview(&who, &wish).await.map_err(refused)?;
         let names = |places: &[usize]| places.iter().map(|place| name(&state, *place)).collect();
@@ -192,7 +192,7 @@ impl MissionService for Served {
         let change = keyed!(request);
         let asked = from_proto::retry_mission(request.into_inner()).map_err(invalid)?;
         let which = self.engine.assignments_named(&asked.who, &asked.which).await.map_err(refused)?;
-        let wish = Wish::Retry { which, budget: asked.budget };
+        let wish = Wish::Retry { which, budget: asked.budget, time: asked.more_time };
         answer!(RetryMissionResponse, self.asked(&asked.who, wish, change).await?)
     }
 

@@ -219,6 +219,7 @@ pub fn preview_mission(asked: pb::PreviewMissionRequest) -> Result<(MissionActio
 pub fn retry_mission(asked: pb::RetryMissionRequest) -> Result<RetryMission> {
     Ok(RetryMission {
         who: text(asked.who, "who")?,
+        more_time: asked.more_time.map(|span| duration(span, "more_time")).transpose()?,
         budget: budget_amount(asked.max_tokens, asked.max_micro_usd),
         which: asked.which,
     })

@@ -219,6 +219,7 @@ pub fn retry_mission(wanted: RetryMission, request_id: RequestId) -> pb::RetryMi
         keys: Default::default(),
     }
 }
+        more_time: wanted.more_time.map(duration),
 
 fn most(budget: Option<Amount>) -> (Option<u64>, Option<u64>) {
     let budget = budget.unwrap_or_default();

@@ -33,7 +33,7 @@ fn resume() -> Request {
 }
 
 fn retry() -> Request {
-    Request::Retry { which: Vec::new(), budget: None }
+    Request::Retry { which: Vec::new(), budget: None, time: None }
 }
 
 fn wait_for_retry(world: &mut World) {
@@ -374,13 +374,13 @@ fn a_retry_does_again_what_was_not_completed_and_nothing_else() {
         places.iter().map(|place| world.state.slots()[*place].assignment.name.to_string()).collect()
     };
     assert_eq!(names(&before.runs), ["api", "review"]);
-    let completed = Request::Retry { which: vec![world.id("db")], budget: None };
+    let completed = Request::Retry { which: vec![world.id("db")], budget: None, time: None };
     assert_eq!(
         preview(&world.state, &completed).unwrap_err().message,
         "db is completed, and is not done again"
     );
     // Whoever was skipped needs what failed.
-    let review = Request::Retry { which: vec![world.id("review")], budget: None };
+    let review = Request::Retry { which: vec![world.id("review")], budget: None, time: None };
     assert_eq!(preview(&world.state, &review).unwrap().runs, before.runs);
     world.ask(review);
     assert_eq!((world.running(), world.state.status()), (vec!["api"], Status::Running));

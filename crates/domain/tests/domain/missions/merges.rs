@@ -36,7 +36,7 @@ fn cancel() -> Request {
 }
 
 fn retry() -> Request {
-    Request::Retry { which: Vec::new(), budget: None }
+    Request::Retry { which: Vec::new(), budget: None, time: None }
 }
 
 fn moved(world: &World) -> usize {
