@@ -90,6 +90,9 @@ fn resume(
 ) -> Result<(), Refusal> {
     refuse_over(draft)?;
     refuse_unstarted(draft, "resume")?;
+    if which.is_empty() && budget.is_none() && time.is_none() {
+        refuse_blocked(draft)?;
+    }
     let (mission, was) = (draft.state.id, draft.frozen());
     change_budget(draft, budget, by);
     let left = time_left_with(draft, time);
@@ -121,6 +124,22 @@ fn resume(
     Ok(())
 }
 
+/// Refuses to let go on what nothing keeps but work that came to nothing: it would not.
+fn refuse_blocked(draft: &Draft<'_>) -> Result<(), Refusal> {
+    let state = &draft.state;
+    let holds = || state.slots.iter().filter_map(|slot| slot.held.as_ref());
+    let goes_on = state.is_still() || holds().any(|held| held.hold != Hold::Dependency);
+    let Some(held) = holds().next().filter(|_| !goes_on) else { return Ok(()) };
+    let (name, why) = (&state.name, held.why.clone());
+    Err(Refusal::new(Reason::WrongState, format!("nothing of the mission {name} waits to go on"))
+        .because(why)
+        .hint(
+            format!("ostler mission retry {name}"),
+            "does again what came to nothing, and what waits for it",
+        )
+        .hint(format!("ostler mission rm {name} ASSIGNMENT"), "takes away what waits"))
+}
+
 fn change_budget(draft: &mut Draft<'_>, budget: Option<Amount>, by: &By) {
     if let Some(budget) = budget {
         let budget = Some(draft.state.budget.map_or(budget, |old| budget.or(old)));
@@ -128,6 +147,22 @@ fn change_budget(draft: &mut Draft<'_>, budget: Option<Amount>, by: &By) {
         let changed = MissionBudgetChanged { mission, budget, by: by.clone() };
         draft.record(Event::MissionBudgetChanged(changed));
     }
+}
+
+/// What is left of the mission's time with so much more of it.
+fn time_left_with(draft: &Draft<'_>, more: Option<Duration>) -> Option<u64> {
+    let left = draft.time_left_us().or(draft.state.time_left_us);
+    let more = more.map(micros);
+    left.map(|left| left.saturating_add(more.unwrap_or_default())).or(more)
+}
+
+fn refuse_over_time(draft: &Draft<'_>, more: Option<Duration>, verb: &str) -> Result<(), Refusal> {
+    let (name, hold) = (&draft.state.name, draft.state.hold.as_ref().map(|held| held.hold));
+    if hold != Some(Hold::Time) || more.is_some_and(|more| !more.is_zero()) {
+        return Ok(());
+    }
+    Err(Refusal::new(Reason::OverBudget, format!("the time of the mission {name} is used up"))
+        .hint(format!("ostler mission {verb} {name} --time 30m"), "gives it more"))
 }
 
 fn refuse_over_budget(draft: &Draft<'_>, verb: &str) -> Result<(), Refusal> {
@@ -147,22 +182,6 @@ fn refuse_over_budget(draft: &Draft<'_>, verb: &str) -> Result<(), Refusal> {
             Err(Refusal::new(Reason::PriceUnknown, message).because(why).hint(cure, "says the price"))
         }
     }
-}
-
-/// What is left of the mission's time with so much more of it.
-fn time_left_with(draft: &Draft<'_>, more: Option<Duration>) -> Option<u64> {
-    let left = draft.time_left_us().or(draft.state.time_left_us);
-    let more = more.map(micros);
-    left.map(|left| left.saturating_add(more.unwrap_or_default())).or(more)
-}
-
-fn refuse_over_time(draft: &Draft<'_>, more: Option<Duration>, verb: &str) -> Result<(), Refusal> {
-    let (name, hold) = (&draft.state.name, draft.state.hold.as_ref().map(|held| held.hold));
-    if hold != Some(Hold::Time) || more.is_some_and(|more| !more.is_zero()) {
-        return Ok(());
-    }
-    Err(Refusal::new(Reason::OverBudget, format!("the time of the mission {name} is used up"))
-        .hint(format!("ostler mission {verb} {name} --time 30m"), "gives it more"))
 }
 
 fn cancel(draft: &mut Draft<'_>, why: &str, by: By) -> Result<(), Refusal> {
@@ -186,13 +205,16 @@ fn retry(
     draft: &mut Draft<'_>,
     which: &[AssignmentId],
     budget: Option<Amount>,
+    time: Option<Duration>,
     by: By,
 ) -> Result<(), Refusal> {
     if draft.state.over.is_none() {
         refuse_over(draft)?;
     }
     let places = reopened(&draft.state, which)?;
+    let was = draft.frozen();
     change_budget(draft, budget, &by);
+    refuse_over_time(draft, time, "retry")?;
     refuse_over_budget(draft, "retry")?;
     let assignments = places.iter().map(|place| draft.assignment(*place).id).collect();
     let left = match draft.state.is_over() {
@@ -219,16 +241,13 @@ fn retry(
 }
 
 /// What is done again when these are: they themselves, what was not completed of what they need, and what follows.
-    time: Option<Duration>,
 fn reopened(state: &State, which: &[AssignmentId]) -> Result<Vec<usize>, Refusal> {
     let can = |place: usize| {
         let slot = &state.slots[place];
         !slot.removed && slot.end().is_some_and(|end| end.status != AssignmentStatus::Completed)
     };
     let mut chosen = Vec::new();
-    let was = draft.frozen();
     for id in which {
-    refuse_over_time(draft, time, "retry")?;
         let place = state.place_of(*id).ok_or_else(|| unknown(state, *id))?;
         if !can(place) {
             let name = &state.slots[place].assignment.name;

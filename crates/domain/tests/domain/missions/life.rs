@@ -99,8 +99,11 @@ fn what_is_declared_to_wait_waits_for_a_person() {
     assert_eq!(world.state.status(), Status::Running);
     let Wait::Person { hold: Hold::Dependency, why } = world.waits_for("review") else { panic!() };
     assert_eq!(why, "review needs api, which failed");
-    world.ask(resume());
-    assert!(matches!(world.waits_for("review"), Wait::Person { .. }), "resuming does not make it right");
+    let refused = world.try_ask(resume()).unwrap_err();
+    assert_eq!(refused.reason, Reason::WrongState, "resuming does not make it right, and says so");
+    assert_eq!(refused.why.as_deref(), Some("review needs api, which failed"));
+    assert!(refused.hints[0].command.starts_with("ostler mission retry "), "{refused:?}");
+    assert!(matches!(world.waits_for("review"), Wait::Person { .. }));
     let announced = preview(&world.state, &retry()).unwrap().runs;
     let announced: Vec<&str> =
         announced.iter().map(|place| world.state.slots()[*place].assignment.name.as_str()).collect();
