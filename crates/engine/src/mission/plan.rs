@@ -179,7 +179,7 @@ impl Engine {
         };
         match eta(state, &history, now) {
             Eta::In(interval) => Some(interval),
-            Eta::Over | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
+            Eta::Over | Eta::Merge | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
         }
     }
 
