@@ -426,3 +426,6 @@ fn limits_of_a_provider_hold_for_agents_that_name_none_and_a_pause_says_how_it_f
     assert_eq!(how("frozen_by_freezer") + how("frozen_by_signals"), 1, "{paused}");
     assert_eq!(paused["not_yet_frozen"], json!([]), "{paused}");
 }
+    // Whoever lets it go on hears first what the rest of that may cost.
+    let said = ok(&home, &["mission", "resume", "wait", "--dry-run"]);
+    assert!(said.contains("goes on  a") && said.contains("price    "), "{said}");
