@@ -98,7 +98,13 @@ pub fn folded(
 
 fn node(state: &State, place: usize, now: Time, doing: impl Fn(SessionId) -> Option<Doing>) -> Node {
     let slot = &state.slots()[place];
-    let doing = slot.session().and_then(doing).unwrap_or_default();
+    let paid = |id: &SessionId| doing(*id).and_then(|doing| doing.cost).unwrap_or_default().0;
+    let paid: u64 = match slot.spent.unpriced {
+        // Some of it had no price when it ended, and may have one now.
+        true => slot.sessions.iter().map(paid).fold(0, u64::saturating_add).max(slot.spent.cost.0),
+        false => slot.session().as_ref().map_or(0, paid).saturating_add(slot.spent.cost.0),
+    };
+    let doing = slot.session().and_then(&doing).unwrap_or_default();
     let mut text = state.status_of(place).sign().to_string();
     if let Some(took) = slot.took(now) {
         let _ = write!(text, " {}", short_span(took));
@@ -107,9 +113,8 @@ fn node(state: &State, place: usize, now: Time, doing: impl Fn(SessionId) -> Opt
     if tokens > 0 {
         let _ = write!(text, " {}", count(tokens));
     }
-    let cost = Dollars(slot.spent.cost.0.saturating_add(doing.cost.unwrap_or_default().0));
-    if cost > Dollars(0) {
-        let _ = write!(text, " {cost}");
+    if paid > 0 {
+        let _ = write!(text, " {}", Dollars(paid));
     }
     Node { name: slot.assignment.name.to_string(), state: text, note: doing.now }
 }

@@ -154,6 +154,31 @@ fn what_was_committed_beside_is_named_also_where_its_agent_came_back_to_its_own_
 }
 
 #[test]
+fn a_price_that_is_set_later_reaches_what_was_done_and_what_is_planned() {
+    let home = with_campaign();
+    plan(&home, "plan.toml", "objective = \"Spend\"\nname = \"spend\"", &[agent("a", "", said("a"))]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let whole = until(&home, "spend", "completed");
+    let cost = |row: &Value| (row["cost_usd"].as_f64(), row["has_unpriced"].as_bool().unwrap());
+    assert_eq!((cost(&whole), cost(&assignment(&whole, "a"))), ((None, true), (None, true)), "{whole}");
+    assert_eq!(cost(&json_of(&home, &["mission", "ls", "-a"])["missions"][0]), (None, true));
+    let price = json_of(&home, &["mission", "plan", "plan.toml"])["price"].clone();
+    assert_eq!((&price["known"], &price["likely_usd"]), (&json!(0), &Value::Null), "{price}");
+    assert!(price["words"].as_str().unwrap().contains("no price for script"), "{price}");
+    assert!(ok(&home, &["mission", "report", "spend"]).contains("unknown (no price for"));
+    ok(&home, &["price", "set", "script", "input=2000", "output=10000"]);
+    let whole = json_of(&home, &["mission", "show", "spend"]);
+    let known = (Some(0.07), false);
+    assert_eq!((cost(&whole), cost(&assignment(&whole, "a"))), (known, known), "{whole}");
+    assert_eq!(cost(&json_of(&home, &["mission", "ls", "-a"])["missions"][0]), known);
+    let price = json_of(&home, &["mission", "plan", "plan.toml"])["price"].clone();
+    assert_eq!((&price["known"], price["likely_usd"].as_f64()), (&json!(1), Some(0.07)), "{price}");
+    let report = ok(&home, &["mission", "report", "spend"]);
+    assert!(report.contains("cost: $0.07") && !report.contains("unknown"), "{report}");
+    assert!(ok(&home, &["mission", "graph", "spend"]).contains("$0.07"));
+}
+
+#[test]
 fn what_was_committed_beside_the_own_branch_is_never_left_out_of_a_merge_silently() {
     let home = with_repository();
     let head = "objective = \"Merge\"\nname = \"beside\"\nstrategy = \"sequential\"\n[defaults]\nworktree = true\n\
@@ -425,7 +450,7 @@ fn limits_of_a_provider_hold_for_agents_that_name_none_and_a_pause_says_how_it_f
     let how = |word: &str| paused[word].as_u64().unwrap();
     assert_eq!(how("frozen_by_freezer") + how("frozen_by_signals"), 1, "{paused}");
     assert_eq!(paused["not_yet_frozen"], json!([]), "{paused}");
-}
     // Whoever lets it go on hears first what the rest of that may cost.
     let said = ok(&home, &["mission", "resume", "wait", "--dry-run"]);
     assert!(said.contains("goes on  a") && said.contains("price    "), "{said}");
+}
