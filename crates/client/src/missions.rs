@@ -134,7 +134,13 @@ impl Client {
             )
             .hint("ostler version", "says which this is")
         });
-        Ok((state.map_err(Error::Refused)?, last))
+        let mut state = state.map_err(Error::Refused)?;
+        // Its events have what it cost at the prices of then.
+        if state.slots().iter().any(|slot| slot.spent.unpriced) {
+            let rows = self.mission(&state.id().to_string()).await?.assignments;
+            state.price(rows.into_iter().map(|row| (row.id, row.spent)));
+        }
+        Ok((state, last))
     }
 
     /// Says what a request would have run, and what that would cost, or that it would be refused. Changes nothing.

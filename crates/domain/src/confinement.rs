@@ -28,6 +28,9 @@ pub struct Confinement {
     /// Toolchains and agent programs: canonical paths, visible under the same name.
     pub read_only: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
+    /// Directories in writable ones that can only be read: what others rely on, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<PathBuf>,
     /// The repository of which the root is a work tree, where it lies elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitDirectory>,
@@ -214,6 +217,7 @@ impl Confinement {
             home: HomeDirectory { inside: "/home/agent".into(), source: None },
             read_only: Vec::new(),
             writable: Vec::new(),
+            kept: Vec::new(),
             git: None,
             hidden: Vec::new(),
             tooling: Tooling { protect: Protect::Existing, except: Vec::new() },
@@ -254,6 +258,13 @@ impl Confinement {
             if let Some(fault) = path_fault(path) {
                 return Some(fault);
             }
+        }
+        let is_in_writable = |path: &&PathBuf| {
+            self.writable.iter().any(|writable| path.starts_with(writable) && *path != writable)
+        };
+        if let Some(path) = self.kept.iter().find(|path| path_fault(path).is_some() || !is_in_writable(path))
+        {
+            return Some(format!("{} is in nothing that can be written", path.display()));
         }
         // What the sandbox makes anew, and what holds everybody's files, is not shown even to be read.
         if let Some(path) = self.read_only.iter().find(|path| is_never_shown(path)) {
@@ -373,6 +384,18 @@ mod tests {
         assert_eq!(document.fault(), None);
         for path in ["", "/srv/camp/src", "../other", "src/../.."] {
             document.root.leased = vec![path.into()];
+            assert!(document.fault().is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_could_be_written_is_kept() {
+        let mut document = confinement("/srv/camp");
+        document.writable = vec!["/srv/shared".into()];
+        document.kept = vec!["/srv/shared/context".into()];
+        assert_eq!(document.fault(), None);
+        for path in ["/srv/shared", "/srv/other", "context", "/srv/shared/../camp"] {
+            document.kept = vec![path.into()];
             assert!(document.fault().is_some(), "{path}");
         }
     }

@@ -34,6 +34,8 @@ pub const DISK_RETRY: Duration = Duration::from_secs(1);
 /// so that fifty keepers do not all start one at once.
 pub const DAEMON_RESPAWN_FIRST: Duration = Duration::from_millis(200);
 pub const DAEMON_RESPAWN_LONGEST: Duration = Duration::from_secs(60);
+/// How long a lookout goes on starting daemons none of which comes to life: somebody has to look at that first.
+pub const LOOKOUT_GIVES_UP: Duration = Duration::from_secs(24 * 3600);
 /// The orderly stop: how long each rung may take before the next is tried.
 pub const STOP_RUNG: Duration = Duration::from_secs(5);
 
@@ -492,6 +494,8 @@ pub const COLLISIONS: usize = 100;
 pub const COLLISION_PATHS: usize = 20;
 /// Others with whose trees one member's is compared after a turn.
 pub const FORECAST_OTHERS: usize = 64;
+/// Those of them that work, and whose trees are looked at as they are: each look takes as long as git's of a whole tree.
+pub const FORECAST_RUNNING: usize = 8;
 /// Files and directories that one session's leases come to: each is a mount of its sandbox.
 pub const LEASED_PATHS: usize = 1_000;
 /// Entries of directories that are looked at for one pattern of a lease.

@@ -130,6 +130,7 @@ impl Engine {
                 fs::canonicalize(shared_dir::shared(&self.shared.options.state_dir, member.mission))
             {
                 environment.extend(environment::of_member(member.mission, &dir));
+                confinement.kept.extend(shared_dir::kept(&dir));
                 confinement.writable.push(dir);
             }
         }

@@ -223,10 +223,13 @@ impl Shared {
         let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
         if let Some(member) = created.config.mission {
             let shared = mission::shared_dir::shared(&self.options.state_dir, member.mission);
-            let shared = std::fs::canonicalize(&shared).map_err(|error| {
+            let shared = std::fs::canonicalize(&shared)
+                .and_then(|shared| Ok((mission::shared_dir::kept(&shared)?, shared)));
+            let (kept, shared) = shared.map_err(|error| {
                 NotStarted::at("mission", format!("the directory of its mission is not there: {error}"))
             })?;
             confined.confinement.writable.push(shared);
+            confined.confinement.kept.push(kept);
         }
         Ok((confined, gateway))
     }

@@ -41,6 +41,7 @@ mod launch;
 mod lending;
 mod link;
 mod logins;
+mod lookout;
 mod lost;
 mod memory;
 mod message;

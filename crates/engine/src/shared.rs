@@ -38,6 +38,7 @@ use crate::{
     keeper::Program,
     keys::Keys,
     logins,
+    lookout::Lookout,
     mission::Missions,
     options::Options,
     prices::PriceFile,
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) keys: Keys,
     pub(crate) prices: PriceFile,
     pub(crate) accounts: Accounts,
+    /// Whoever starts another daemon when this one dies, where no keeper would.
+    pub(crate) lookout: Lookout,
     /// Sessions that wait to start.
     pub(crate) line: Line,
     pub(crate) exported: Exported,
@@ -138,6 +141,7 @@ impl Shared {
             keys: Keys::default(),
             prices: PriceFile::new(prices),
             accounts: Accounts::default(),
+            lookout: Lookout::default(),
             line: Line::default(),
             exported: Exported::default(),
             git: Git::default(),

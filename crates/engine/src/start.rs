@@ -156,6 +156,7 @@ impl Engine {
             tracing::warn!(%refusal, "the stop cannot be recorded");
         }
         self.shared.shutdown.cancel();
+        self.shared.lookout.dismiss();
         let mut leaving = Vec::with_capacity(ACTOR_INBOX);
         for (_, handle) in self.shared.sessions.all() {
             let (left, has_left) = oneshot::channel();

@@ -41,6 +41,8 @@ pub struct MissionForm<'a> {
     usage: Usage,
     /// Null where tokens were used and none of them has a price.
     cost_usd: Option<f64>,
+    /// Some of it has no price, and is not in cost_usd.
+    has_unpriced: bool,
 }
 
 impl<'a> MissionForm<'a> {
@@ -64,6 +66,7 @@ impl<'a> MissionForm<'a> {
             assignments_cancelled: cancelled,
             usage: mission.spent.usage,
             cost_usd: spent(&mission.spent),
+            has_unpriced: mission.spent.unpriced,
         }
     }
 }
@@ -74,7 +77,7 @@ fn dollars(amount: Dollars) -> f64 {
 }
 
 fn spent(spent: &Spent) -> Option<f64> {
-    let is_unknown = spent.cost == Dollars(0) && spent.usage.total() > 0;
+    let is_unknown = spent.cost == Dollars(0) && spent.unpriced;
     (!is_unknown).then(|| dollars(spent.cost))
 }
 
@@ -146,6 +149,8 @@ pub struct AssignmentForm<'a> {
     usage: Usage,
     /// Null where tokens were used and none of them has a price.
     cost_usd: Option<f64>,
+    /// Some of it has no price, and is not in cost_usd.
+    has_unpriced: bool,
     why: Option<&'a str>,
     wait: Option<&'a str>,
     removed: bool,
@@ -171,6 +176,7 @@ impl<'a> AssignmentForm<'a> {
             ended: row.ended.map(rfc3339),
             usage: row.spent.usage,
             cost_usd: spent(&row.spent),
+            has_unpriced: row.spent.unpriced,
             why: said(&row.why),
             wait: said(&row.wait),
             removed: row.is_removed,

@@ -27,6 +27,7 @@ mod launch;
 mod lifeline;
 mod link;
 mod log;
+mod lookout;
 mod memory;
 mod poller;
 mod process;
@@ -71,6 +72,11 @@ pub fn command(args: &[OsString]) -> ExitCode {
 /// `ostler internal terminal-guard`: only a command with a terminal of its own starts it.
 pub fn guard_terminal() -> ExitCode {
     command::guard_terminal()
+}
+
+/// `ostler internal lookout`: starts another daemon when the one on descriptor 0 dies.
+pub fn look_out(args: &[OsString]) -> ExitCode {
+    lookout::run(args)
 }
 
 /// `ostler internal init`: only a keeper starts it.

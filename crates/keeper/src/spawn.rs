@@ -110,19 +110,31 @@ fn knock(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether somebody answers where `daemon.json` says. Where a service manager holds the socket, asking starts one.
+pub(crate) fn is_answering(daemon_json: &Path) -> bool {
+    DaemonJson::read(daemon_json).is_ok_and(|daemon| knock(&daemon.socket).is_ok())
+}
+
+#[derive(serde::Deserialize)]
+struct DaemonJson {
+    program: std::path::PathBuf,
+    #[serde(default)]
+    socket: std::path::PathBuf,
+    #[serde(default)]
+    is_service: bool,
+}
+
+impl DaemonJson {
+    fn read(path: &Path) -> io::Result<Self> {
+        Ok(serde_json::from_reader(File::open(path)?)?)
+    }
+}
+
 /// Starts the daemon that `daemon.json` names: the installed program, never this keeper's own, older image. Its
 /// lock makes one too many harmless. Where a service manager holds the socket, it starts the daemon for whoever
 /// connects, and there is no child of ours.
 pub(crate) fn spawn_daemon(daemon_json: &Path) -> io::Result<Option<Child>> {
-    #[derive(serde::Deserialize)]
-    struct DaemonJson {
-        program: std::path::PathBuf,
-        #[serde(default)]
-        socket: std::path::PathBuf,
-        #[serde(default)]
-        is_service: bool,
-    }
-    let DaemonJson { program, socket, is_service } = serde_json::from_reader(File::open(daemon_json)?)?;
+    let DaemonJson { program, socket, is_service } = DaemonJson::read(daemon_json)?;
     if is_service && knock(&socket).is_ok() {
         return Ok(None);
     }

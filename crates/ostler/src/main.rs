@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         ["internal", "init"] => ostler_keeper::init(),
         ["internal", "command", ..] => ostler_keeper::command(&args[3..]),
         ["internal", "terminal-guard"] => ostler_keeper::guard_terminal(),
+        ["internal", "lookout", ..] => ostler_keeper::look_out(&args[3..]),
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),
         ["internal", "agent", ..] => ostler_agent::coder::run(&args[3..]),
         ["internal", "bridge", ..] => ostler_agent::bridge::run(&args[3..]),

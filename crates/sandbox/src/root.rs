@@ -87,7 +87,7 @@ pub(crate) fn enter(
         let attributes = match source.shown {
             Shown::Root if confinement.root.read_only => READ_ONLY,
             Shown::Root | Shown::Leased | Shown::Home | Shown::Writable | Shown::GitWritten => WRITABLE,
-            Shown::ReadOnly | Shown::Git => READ_ONLY,
+            Shown::ReadOnly | Shown::Kept | Shown::Git => READ_ONLY,
             Shown::Socket => NO_PROGRAMS,
         };
         root.bind(handle, &source.inside, attributes)?;

@@ -26,6 +26,8 @@ pub(crate) enum Shown {
     Home,
     ReadOnly,
     Writable,
+    /// A part of a writable directory that can only be read.
+    Kept,
     /// A part of a root that is read-only.
     Leased,
     /// A repository's directory.
@@ -56,6 +58,7 @@ pub(crate) fn of(confinement: &Confinement) -> Vec<Source> {
     }));
     all.extend(confinement.read_only.iter().map(same(Shown::ReadOnly)));
     all.extend(confinement.writable.iter().map(same(Shown::Writable)));
+    all.extend(confinement.kept.iter().map(same(Shown::Kept)));
     if let Some(git) = &confinement.git {
         all.push(same(Shown::Git)(&git.path));
         all.extend(git.written().iter().map(|part| same(Shown::GitWritten)(&git.path.join(part))));
@@ -98,7 +101,7 @@ pub(crate) fn stage(
             .or_refuse(Stage::Mounts, format_args!("copying the mount of {}", source.path.display()))?;
         let is_mapped = match source.shown {
             // What may be written is root's on disk, as the campaign is, or the agent could not write it.
-            Shown::Root | Shown::Leased | Shown::Writable | Shown::Git | Shown::GitWritten => {
+            Shown::Root | Shown::Leased | Shown::Writable | Shown::Kept | Shown::Git | Shown::GitWritten => {
                 identity.owns_roots_files
             }
             // The daemon's own files, in both cases.
@@ -143,6 +146,7 @@ fn open(source: &Source, path: &Path, confinement: &Confinement) -> Result<Owned
     let beneath = match (source.shown, &confinement.git) {
         (Shown::GitWritten, Some(git)) => Some(&git.path),
         (Shown::Leased, _) => Some(&confinement.root.path),
+        (Shown::Kept, _) => confinement.writable.iter().find(|writable| path.starts_with(writable)),
         _ => None,
     };
     let opened = match beneath.filter(|_| path == source.path) {
@@ -151,8 +155,9 @@ fn open(source: &Source, path: &Path, confinement: &Confinement) -> Result<Owned
         None => mounts::handle(path),
     };
     let handle = opened.or_refuse(Stage::Root, format_args!("opening {}", source.path.display()))?;
-    if source.shown == Shown::Leased {
-        let found = rustix::fs::fstat(&handle).or_refuse(Stage::Root, "looking at what is leased")?;
+    if matches!(source.shown, Shown::Leased | Shown::Kept) {
+        let found =
+            rustix::fs::fstat(&handle).or_refuse(Stage::Root, "looking at a part of what is shown")?;
         if rustix::fs::FileType::from_raw_mode(found.st_mode).is_symlink() {
             return Err(Refusal::new(
                 Stage::Root,

@@ -63,18 +63,20 @@ impl Store {
 }
 
 /// A call that does not name its model ran with the session's.
-const MODEL: &str = "coalesce(u.model, s.model, '')";
+pub(crate) const MODEL: &str = "coalesce(u.model, s.model, '')";
 
 /// The buckets of those calls for which a condition holds, added up. total() adds as a float: exact up to 2^53, and
 /// nonsense from an agent cannot overflow it into an error.
-fn buckets(condition: &str) -> String {
+pub(crate) fn buckets(condition: &str) -> String {
     let bucket = |name: &str| format!("total(CASE WHEN {condition} THEN u.{name} END)");
     ["input", "cache_read", "cache_write", "output", "reasoning"].map(bucket).join(", ")
 }
 
 /// What was paid for, and has a price; what was paid for, and has none.
-const PAID: &str = "total(CASE WHEN u.plan = 0 THEN u.cost END)";
-const UNPRICED: &str = "u.plan = 0 AND u.cost IS NULL";
+pub(crate) const PAID: &str = "total(CASE WHEN u.plan = 0 THEN u.cost END)";
+pub(crate) const UNPRICED: &str = "u.plan = 0 AND u.cost IS NULL";
+/// What a subscription covers, and has no price.
+pub(crate) const PLAN_UNPRICED: &str = "u.plan = 1 AND u.cost IS NULL";
 
 /// What calls are added up by.
 fn key(by: UsageBy) -> &'static str {
@@ -146,7 +148,7 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         UsageBy::Total | UsageBy::Provider | UsageBy::Model | UsageBy::Day => "''",
     };
     let (all, unpriced) = (buckets("1"), buckets(UNPRICED));
-    let plan_unpriced = buckets("u.plan = 1 AND u.cost IS NULL");
+    let plan_unpriced = buckets(PLAN_UNPRICED);
     let sql = format!(
         "SELECT {key} AS key, count(*), count(DISTINCT u.session), {all}, {unpriced}, {plan_unpriced}, {PAID}, total(CASE WHEN u.plan = 1 THEN u.cost END), {name}
          FROM usage u JOIN session s ON s.num = u.session WHERE {} GROUP BY key
@@ -171,7 +173,7 @@ fn read(row: &Row<'_>) -> Result<UsageSum, ReadError> {
     })
 }
 
-fn usage_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Usage> {
+pub(crate) fn usage_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Usage> {
     Ok(Usage {
         input: total(row, column)?,
         cache_read: total(row, column + 1)?,
@@ -181,7 +183,7 @@ fn usage_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Usage> {
     })
 }
 
-fn total(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn total(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

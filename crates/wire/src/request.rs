@@ -294,6 +294,8 @@ pub struct RetryMission {
     pub which: Vec<String>,
     /// What the mission may use from now on, what it used included.
     pub budget: Option<Amount>,
+    /// Time that it gets: besides what is left of its own, or for all that is done again where it is over.
+    pub more_time: Option<Duration>,
 }
 
 /// What is asked of a mission, where it has something run.

@@ -41,7 +41,7 @@ pub(super) async fn daemon(
         "kill -9 the daemon (pid {pid}); {} without it",
         words::plural(before, "agent goes on", "agents go on")
     )))?;
-    let (next, by_keeper) = back(app, place.home(), pid, dead).await?;
+    let (next, by_itself) = back(app, place.home(), pid, dead).await?;
     let away = dead.elapsed();
     let meanwhile = place.lines_on_tape(sessions).saturating_sub(said);
     let status = loop {
@@ -51,7 +51,7 @@ pub(super) async fn daemon(
         }
         sleep(LOOK).await;
     };
-    let who = if by_keeper { "started by a keeper" } else { "started by the demo" };
+    let who = if by_itself { "by itself" } else { "started by the demo" };
     stage.loud(Line::joined([
         Line::of(format!("daemon back after {} (pid {}, {who})", words::took(away), status.pid)),
         Line::of(readopted(status.live_sessions, before)),

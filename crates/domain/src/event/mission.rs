@@ -134,9 +134,12 @@ pub struct AssignmentsReopened {
     pub mission: MissionId,
     pub assignments: Vec<AssignmentId>,
     pub by: By,
-    /// When the mission's time is used up, where it was over.
+    /// When the mission's time is used up, where it was over or is given more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
+    /// What is left of its time, where it is given more and stands still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_left_us: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

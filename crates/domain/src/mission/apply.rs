@@ -344,6 +344,10 @@ impl State {
             self.stop = None;
             self.runs_since = Some(at);
             self.deadline.clone_from(&reopened.deadline);
+        } else if self.is_still() {
+            self.time_left_us = reopened.time_left_us.or(self.time_left_us);
+        } else if reopened.deadline.is_some() {
+            self.deadline.clone_from(&reopened.deadline);
         }
     }
 

@@ -5,7 +5,13 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 use super::words::words;
-use crate::{AssignmentId, Name, Usage, limits::RESULT_BYTES, price::Dollars, text::head, ticket::Output};
+use crate::{
+    AssignmentId, Name, Usage,
+    limits::RESULT_BYTES,
+    price::{Cost, Dollars, PriceBook},
+    text::head,
+    ticket::Output,
+};
 
 /// One slot of a mission. What its agent is to do is the plan's member that it is an instance of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +110,13 @@ pub struct Spent {
 impl Spent {
     pub fn is_nothing(&self) -> bool {
         *self == Spent::default()
+    }
+
+    /// The same at these prices, where this is what its calls cost: what had no price then may have one now.
+    #[must_use]
+    pub fn at(self, calls: &Cost, prices: &PriceBook) -> Self {
+        let (cost, unknown) = calls.settled(prices);
+        Self { cost, unpriced: unknown.is_some(), ..self }
     }
 
     /// `$1.20`, `unknown (no price for foo-1)`, `$1.20 and what has no price (foo-1)`: what is not known is never said to be

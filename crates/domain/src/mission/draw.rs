@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Graph, Merging, State, words::short_span};
+use super::{AssignmentStatus, Graph, Merging, State, words::short_span};
 use crate::{
     SessionId, Time,
     price::Dollars,
@@ -56,9 +56,55 @@ pub fn mission(
     lines(&state.graph().with_end(), &nodes, width)
 }
 
+/// The same in at most so many lines, where there is no room for the drawing: whoever works first, then what failed and what
+/// waits; what is done is counted.
+pub fn folded(
+    state: &State,
+    now: Time,
+    (width, most): (usize, usize),
+    doing: impl Fn(SessionId) -> Option<Doing>,
+) -> Vec<String> {
+    let rank = |place: usize| match state.status_of(place) {
+        AssignmentStatus::Running | AssignmentStatus::Paused => 0,
+        AssignmentStatus::Failed => 1,
+        AssignmentStatus::Ready => 2,
+        AssignmentStatus::Pending => 3,
+        AssignmentStatus::Completed | AssignmentStatus::Skipped | AssignmentStatus::Cancelled => 4,
+    };
+    let mut places: Vec<usize> =
+        (0..state.slots().len()).filter(|place| !state.slots()[*place].removed).collect();
+    places.sort_by_key(|place| (rank(*place), *place));
+    let shown = places.iter().take_while(|place| rank(**place) < 4).count();
+    let is_whole = shown + usize::from(shown < places.len()) <= most;
+    let shown = if is_whole { shown } else { most.saturating_sub(1) };
+    let nodes: Vec<Node> = places[..shown].iter().map(|place| node(state, *place, now, &doing)).collect();
+    let all: Vec<usize> = (0..nodes.len()).collect();
+    let mut lines: Vec<String> = nodes.iter().map(|node| alone(node, &all, &nodes, width)).collect();
+    let mut counts: Vec<(AssignmentStatus, usize)> = Vec::new();
+    for status in places[shown..].iter().map(|place| state.status_of(*place)) {
+        match counts.iter_mut().find(|(counted, _)| *counted == status) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((status, 1)),
+        }
+    }
+    let counts =
+        counts.iter().map(|(status, count)| format!("{} {count} {}", status.sign(), status.as_str()));
+    let counts = counts.collect::<Vec<_>>().join("  ");
+    if !counts.is_empty() {
+        lines.push(cut(&counts, width));
+    }
+    lines
+}
+
 fn node(state: &State, place: usize, now: Time, doing: impl Fn(SessionId) -> Option<Doing>) -> Node {
     let slot = &state.slots()[place];
-    let doing = slot.session().and_then(doing).unwrap_or_default();
+    let paid = |id: &SessionId| doing(*id).and_then(|doing| doing.cost).unwrap_or_default().0;
+    let paid: u64 = match slot.spent.unpriced {
+        // Some of it had no price when it ended, and may have one now.
+        true => slot.sessions.iter().map(paid).fold(0, u64::saturating_add).max(slot.spent.cost.0),
+        false => slot.session().as_ref().map_or(0, paid).saturating_add(slot.spent.cost.0),
+    };
+    let doing = slot.session().and_then(&doing).unwrap_or_default();
     let mut text = state.status_of(place).sign().to_string();
     if let Some(took) = slot.took(now) {
         let _ = write!(text, " {}", short_span(took));
@@ -67,9 +113,8 @@ fn node(state: &State, place: usize, now: Time, doing: impl Fn(SessionId) -> Opt
     if tokens > 0 {
         let _ = write!(text, " {}", count(tokens));
     }
-    let cost = Dollars(slot.spent.cost.0.saturating_add(doing.cost.unwrap_or_default().0));
-    if cost > Dollars(0) {
-        let _ = write!(text, " {cost}");
+    if paid > 0 {
+        let _ = write!(text, " {}", Dollars(paid));
     }
     Node { name: slot.assignment.name.to_string(), state: text, note: doing.now }
 }

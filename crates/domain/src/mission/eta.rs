@@ -118,6 +118,8 @@ pub(super) fn quantile(sorted: &[u64], percent: u64) -> Option<u64> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Eta {
     Over,
+    /// Only the merge is left: what its gate takes nobody foresees.
+    Merge,
     /// From now on, if it is not paused.
     In(Interval),
     /// Nobody has done such work before: the sorts of it of which nothing is known.
@@ -138,6 +140,9 @@ pub fn eta(state: &State, history: &History, now: &Now) -> Eta {
     let ran = |slot: &Slot| micros(slot.took(now.wall).unwrap_or_default());
     let open: Vec<usize> =
         (0..state.slots().len()).filter(|place| !state.slots()[*place].is_over()).collect();
+    if open.is_empty() {
+        return Eta::Merge;
+    }
     let done: BTreeMap<String, usize> =
         open.iter().map(|place| (sort_words(state, *place), history.done(state, *place))).collect();
     let little: Vec<(String, usize)> = done.into_iter().filter(|(_, done)| *done < HISTORY_LEAST).collect();
@@ -227,6 +232,7 @@ impl Eta {
     pub fn words(&self, rate: &HitRate) -> String {
         match self {
             Eta::Over => "over".to_owned(),
+            Eta::Merge => "no ETA: the merge and its gate are left".to_owned(),
             Eta::NoHistory { sorts } => {
                 let more =
                     if sorts.len() > 1 { format!(" and {} more", sorts.len() - 1) } else { String::new() };

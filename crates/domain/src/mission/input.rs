@@ -119,8 +119,9 @@ pub enum Request {
     /// Does again what failed, was skipped or was cancelled, and what follows from it; all of it where nothing is named.
     Retry {
         which: Vec<AssignmentId>,
-        /// More of what was used up.
+        /// More of what was used up; the time of one that is over begins anew with this, or with its plan's.
         budget: Option<Amount>,
+        time: Option<Duration>,
     },
     Add {
         members: Vec<Member>,

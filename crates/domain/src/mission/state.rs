@@ -420,6 +420,15 @@ impl State {
         spent
     }
 
+    /// Has what ended assignments cost be what it comes to at the prices of now.
+    pub fn price(&mut self, costs: impl IntoIterator<Item = (AssignmentId, Spent)>) {
+        for (id, Spent { cost, unpriced, .. }) in costs {
+            if let Some(place) = self.place_of(id).filter(|place| self.slots[*place].is_over()) {
+                self.slots.change(place, |slot| (slot.spent.cost, slot.spent.unpriced) = (cost, unpriced));
+            }
+        }
+    }
+
     /// A need of the assignment at this place that was not completed, where that matters to it.
     pub(super) fn failed_need(&self, place: usize) -> Option<usize> {
         if self.slots[place].broken == 0 || self.work(place).on_dep_failure == OnDepFailure::Run {

@@ -7,11 +7,15 @@ use ostler_domain::{
     campaign::Campaign,
     limits::{COLLISION_PATHS, FORECAST_OTHERS, GIT_TIME},
     mission::forecast,
+    session::View,
+    snapshot::Cause,
 };
+use ostler_store::SeenWork;
 
 use super::{
     diff::not_done,
     inside::{self, Access},
+    snapshot::{Look, line},
 };
 use crate::{Engine, shared::Shared};
 
@@ -40,6 +44,25 @@ impl Engine {
 }
 
 impl Shared {
+    /// How far the tree of a session is in this moment, in the middle of a turn. Written down beside what turns have left,
+    /// and recorded nowhere.
+    pub(crate) async fn stand_now(&self, campaign: &Campaign, view: &View) -> Option<Stand> {
+        let look = Look {
+            session: view.id,
+            campaign: campaign.id,
+            tree: view.working_dir.clone(),
+            line: line(view.worktree.as_ref()),
+            is_worktree: view.worktree.is_some(),
+            hidden: campaign.policy.hide.clone(),
+            turn: view.turns,
+            cause: Cause::Turn,
+        };
+        let _alone = self.git.alone(campaign.id).await;
+        let _room = self.git.at_once.acquire().await;
+        let report = self.looked(&look, None, &SeenWork::default()).await.ok()?;
+        Some(Stand { snapshot: report.snapshot?, head: report.head? })
+    }
+
     /// With which of the others one tree merges, and in which files it does not; those of whom git cannot say it are left
     /// out.
     pub(crate) async fn forecast(

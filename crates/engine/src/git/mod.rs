@@ -5,7 +5,7 @@
 
 mod blame;
 pub(crate) mod diff;
-mod forecast;
+pub(crate) mod forecast;
 mod fresh;
 pub(crate) mod inside;
 mod rewind;

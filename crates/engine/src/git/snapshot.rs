@@ -124,7 +124,12 @@ impl Shared {
         }
     }
 
-    async fn looked(&self, look: &Look, first: Option<&str>, seen: &SeenWork) -> Result<Report, NotDone> {
+    pub(super) async fn looked(
+        &self,
+        look: &Look,
+        first: Option<&str>,
+        seen: &SeenWork,
+    ) -> Result<Report, NotDone> {
         let tree = Path::new(&look.tree);
         if self.git.is_too_large(tree) {
             return Err(NotDone::Failed("the last look at this tree took too long".to_owned()));

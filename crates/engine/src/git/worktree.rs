@@ -261,7 +261,8 @@ impl Shared {
         let said = inside::run(&self.program, &document, GIT_TIME, MOST_SAID).await?.text();
         Ok(Left {
             files: said.lines().filter_map(|line| line.strip_prefix("file ")).map(str::to_owned).collect(),
-            elsewhere: said.lines().find_map(Elsewhere::read),
+            elsewhere: said.lines().find_map(|line| Elsewhere::read(line.strip_prefix("elsewhere ")?)),
+            beside: said.lines().filter_map(|line| Elsewhere::read(line.strip_prefix("beside ")?)).collect(),
         })
     }
 
@@ -291,21 +292,24 @@ impl Shared {
 pub(crate) struct Left {
     /// Files that differ from the last commit, new ones among them.
     pub(crate) files: Vec<String>,
+    /// What is checked out.
     pub(crate) elsewhere: Option<Elsewhere>,
+    /// What was, and other branches or tags have.
+    pub(crate) beside: Vec<Elsewhere>,
 }
 
-/// Commits that are checked out in a work tree and that its branch is without.
+/// Commits that were made in a work tree and that its branch is without.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Elsewhere {
     pub(crate) commits: u64,
     pub(crate) head: String,
-    /// Absent where no branch is checked out.
+    /// The branch or tag that has them; absent where none is checked out.
     pub(crate) branch: Option<String>,
 }
 
 impl Elsewhere {
-    fn read(line: &str) -> Option<Self> {
-        let mut words = line.strip_prefix("elsewhere ")?.split_whitespace();
+    fn read(words: &str) -> Option<Self> {
+        let mut words = words.split_whitespace();
         let (commits, head) = (words.next()?.parse().ok()?, words.next()?.to_owned());
         Some(Self { commits, head, branch: words.next().map(str::to_owned) })
     }

@@ -196,6 +196,7 @@ impl Actor {
     async fn heed(&mut self, command: Command) {
         match command {
             Command::News(input) => {
+                let Some(input) = self.unless_foreseen_first(input) else { return };
                 self.errands.heard(&input);
                 // It may have ended before anybody knew that it is waited for.
                 let awaits_somebody = matches!(*input, Input::StartAwaits { .. });

@@ -27,7 +27,10 @@ impl Engine {
             Ok(()) => {
                 let actor = Actor::new(self.clone(), state, shown, watch, (commands.downgrade(), inbox));
                 let (shutdown, engine) = (self.shared.shutdown.clone(), self.clone());
+                // Between two tries nothing of a mission lives that would miss the daemon.
+                let relies = self.shared.relied_on();
                 self.shared.tasks.spawn(async move {
+                    let _relies = relies;
                     tokio::select! {
                         () = actor.run() => {}
                         () = shutdown.cancelled() => {}

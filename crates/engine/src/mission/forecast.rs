@@ -1,12 +1,19 @@
-//! After each turn of a member with a tree of its own: whether its work will merge with that of the others.
+//! After each turn of a member with a tree of its own: whether its work will merge with that of the others, as theirs is
+//! then, in the middle of a turn too.
 
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    Recorded, Refusal, event::Event, limits::FORECAST_OTHERS, mission::Input, snapshot::Cause,
+    AssignmentId, Recorded, Refusal, SessionId,
+    campaign::Campaign,
+    event::Event,
+    limits::{FORECAST_OTHERS, FORECAST_RUNNING},
+    mission::Input,
+    snapshot::Cause,
 };
 
 use super::{Command, actor::Actor};
+use crate::{Engine, git::forecast::Stand};
 
 /// What is to be looked at. One at a time: an older answer never comes after a newer one.
 #[derive(Default)]
@@ -14,6 +21,16 @@ pub(super) struct Forecasts {
     is_looking: bool,
     /// Places of those whose trees have changed, with the turn.
     due: BTreeMap<usize, Option<u32>>,
+    /// The end of the last member, which is heard when it is foreseen what its work will meet: nobody looks after that.
+    held: Option<Box<Input>>,
+}
+
+/// Somebody whose work may meet that of others.
+struct Other {
+    id: AssignmentId,
+    sessions: Vec<SessionId>,
+    /// The one that works on it now.
+    live: Option<SessionId>,
 }
 
 impl Actor {
@@ -41,6 +58,36 @@ impl Actor {
             self.take(collision).await;
         }
         self.look_ahead();
+        if !self.forecasts.is_looking
+            && let Some(end) = self.forecasts.held.take()
+        {
+            self.take(*end).await;
+        }
+    }
+
+    /// News that are to be heard now. With the end of the last member the mission would be over before it is known whether
+    /// what it left will merge, where no merge is asked for: that comes after a last look.
+    pub(super) fn unless_foreseen_first(&mut self, input: Box<Input>) -> Option<Box<Input>> {
+        let Input::SessionEnded { session, .. } = &*input else { return Some(input) };
+        let place = self.state.of_session(*session);
+        let is_last = |place: usize| {
+            let slots = self.state.slots();
+            (0..slots.len()).all(|other| (slots[other].end().is_some()) != (other == place))
+        };
+        let is_wanted = self.state.plan().merge.is_none() && self.state.stop().is_none();
+        let place = place.filter(|place| {
+            is_wanted
+                && self.forecasts.held.is_none()
+                && self.state.is_to_be_merged(*place)
+                && is_last(*place)
+        });
+        let Some(place) = place.filter(|place| !self.state.meets(*place).is_empty()) else {
+            return Some(input);
+        };
+        self.forecasts.due.entry(place).or_insert(None);
+        self.forecasts.held = Some(input);
+        self.look_ahead();
+        None
     }
 
     fn look_ahead(&mut self) {
@@ -52,25 +99,23 @@ impl Actor {
         // Those that were begun last are the likeliest to meet it.
         let skipped = others.len().saturating_sub(FORECAST_OTHERS);
         others.drain(..skipped);
+        let one = &self.state.slots()[place];
+        let (one, sessions) = (one.assignment.id, one.sessions.clone());
         let of = |place: usize| {
             let slot = &self.state.slots()[place];
-            (slot.assignment.id, slot.sessions.clone())
+            Other { id: slot.assignment.id, sessions: slot.sessions.clone(), live: slot.session() }
         };
-        let (one, sessions) = of(place);
-        let others: Vec<_> = others.into_iter().map(of).collect();
+        let others: Vec<Other> = others.into_iter().map(of).collect();
         let (engine, campaign) = (self.engine.clone(), self.state.campaign());
         self.forecasts.is_looking = true;
         self.report(async move {
             let looked = async {
                 let Some(stand) = engine.stand(&sessions).await? else { return Ok(Vec::new()) };
-                let mut stands = Vec::new();
-                for (id, sessions) in others {
-                    stands.extend(engine.stand(&sessions).await?.map(|stand| (id, stand)));
-                }
+                let campaign = engine.campaign(&campaign.to_string()).await?;
+                let stands = engine.stands_of(&campaign, others).await?;
                 if stands.is_empty() {
                     return Ok(Vec::new());
                 }
-                let campaign = engine.campaign(&campaign.to_string()).await?;
                 engine.shared.forecast(&campaign, &stand, &stands).await
             };
             let found = looked.await.unwrap_or_else(|refusal: Refusal| {
@@ -80,5 +125,35 @@ impl Actor {
             let collision = |(other, paths)| Input::Collision { one, other, paths, turn };
             Command::Foreseen(found.into_iter().map(collision).collect())
         });
+    }
+}
+
+impl Engine {
+    /// How far others have come: where one works, its tree is looked at as it is, else what its last turn left counts.
+    async fn stands_of(
+        &self,
+        campaign: &Campaign,
+        others: Vec<Other>,
+    ) -> Result<Vec<(AssignmentId, Stand)>, Refusal> {
+        let (mut stands, mut looks) = (Vec::new(), 0);
+        for Other { id, sessions, live } in others.into_iter().rev() {
+            let live = match live.filter(|_| looks < FORECAST_RUNNING) {
+                Some(live) => self.shared.store.session(live).await?,
+                None => None,
+            };
+            let now = match live.filter(|view| view.worktree.is_some()) {
+                Some(view) => {
+                    looks += 1;
+                    self.shared.stand_now(campaign, &view).await
+                }
+                None => None,
+            };
+            let stand = match now {
+                Some(now) => Some(now),
+                None => self.stand(&sessions).await?,
+            };
+            stands.extend(stand.map(|stand| (id, stand)));
+        }
+        Ok(stands)
     }
 }

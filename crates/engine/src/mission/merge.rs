@@ -109,7 +109,7 @@ impl Engine {
         let Some(tree) = &view.worktree else { return Ok(Vec::new()) };
         let campaign = self.campaign(&view.campaign.to_string()).await.map_err(|refusal| told(&refusal))?;
         let left = self.shared.left_in(&campaign, tree, branches).await;
-        let Left { files, elsewhere } =
+        let Left { files, elsewhere, beside } =
             left.map_err(|why| format!("whether {name} has committed all it did is not known: {why}"))?;
         let (mut lines, place) = (Vec::new(), shell_word(&tree.path));
         if !files.is_empty() {
@@ -120,7 +120,7 @@ impl Engine {
             lines.push(format!("{name} left uncommitted: {shown}{more} (in {})", tree.path));
             lines.push(format!("commit it: git -C {place} add -A && git -C {place} commit"));
         }
-        if let Some(Elsewhere { commits, head, branch }) = elsewhere {
+        for Elsewhere { commits, head, branch } in elsewhere.into_iter().chain(beside) {
             let (own, commits) = (&tree.branch, plural(commits, "commit", "commits"));
             let head = head.get(..HASH_SHOWN).unwrap_or(&head);
             let on = branch.as_deref().map_or_else(|| "no branch".to_owned(), |on| one_line(on, 200));

@@ -6,6 +6,7 @@
 mod actor;
 mod ask;
 mod assign;
+mod costs;
 mod effects;
 mod errands;
 mod forecast;
@@ -241,8 +242,19 @@ impl Engine {
         }
     }
 
+    /// The same, with what it cost at the prices of now.
+    pub async fn listed_mission(&self, id: MissionId) -> Result<Mission, Refusal> {
+        let mission = self.mission(&id.to_string()).await?;
+        self.priced(mission).await
+    }
+
     pub async fn missions(&self, filter: &Filter, page: Page) -> Result<Listed<Mission>, Refusal> {
-        Ok(self.shared.store.missions(filter, page).await?)
+        let Listed { rows, next_cursor } = self.shared.store.missions(filter, page).await?;
+        let mut priced = Vec::with_capacity(rows.len());
+        for mission in rows {
+            priced.push(self.priced(mission).await?);
+        }
+        Ok(Listed { rows: priced, next_cursor })
     }
 
     /// A mission as its events add up.

@@ -1,9 +1,6 @@
 //! What a plan would come to, and what is expected of a mission: from what the like took and cost before.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use ostler_domain::{
     AssignmentId, MissionId, Name, Now, Refusal,
@@ -11,7 +8,7 @@ use ostler_domain::{
     mission::{
         self, Context, Faults, Interval, Member, Plan, Request, State, Strategy,
         estimate::{Estimate, estimate},
-        eta::{Eta, History, HitRate, NoCost, Sample, eta},
+        eta::{Eta, History, HitRate, eta},
         plan::{Read, Terms, check_added, read, read_members_whole, read_whole},
     },
 };
@@ -159,7 +156,7 @@ impl Engine {
         if state.is_over() {
             return Ok((Eta::Over, HitRate::default()));
         }
-        let history = self.mission_history(state).await?;
+        let history = self.mission_times(state).await?;
         Ok((eta(state, &history, &self.shared.clock.now()), self.forecasts_that_held().await?))
     }
 
@@ -170,7 +167,7 @@ impl Engine {
 
     /// The interval that a mission is started with, where there is a history to say so.
     pub(super) async fn forecast(&self, state: &State, now: &Now) -> Option<Interval> {
-        let history = match self.mission_history(state).await {
+        let history = match self.mission_times(state).await {
             Ok(history) => history,
             Err(refusal) => {
                 tracing::warn!(mission = %state.id(), %refusal, "started without a forecast");
@@ -179,19 +176,28 @@ impl Engine {
         };
         match eta(state, &history, now) {
             Eta::In(interval) => Some(interval),
-            Eta::Over | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
+            Eta::Over | Eta::Merge | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
         }
     }
 
-    /// What the roles of a mission took and cost before.
-    async fn mission_history(&self, state: &State) -> Result<History, Refusal> {
+    /// What the roles of a mission did before.
+    async fn done_before(&self, state: &State) -> Result<Vec<DoneAssignment>, Refusal> {
         let roles: BTreeSet<&Name> = state.slots().iter().map(|slot| &slot.assignment.role).collect();
-        let mut samples = Vec::new();
+        let mut done = Vec::new();
         for role in roles {
-            let done = self.shared.store.done_assignments(role.as_str(), HISTORY_SAMPLES).await?;
-            samples.extend(done.into_iter().map(sample));
+            done.extend(self.shared.store.done_assignments(role.as_str(), HISTORY_SAMPLES).await?);
         }
-        Ok(History::of(samples))
+        Ok(done)
+    }
+
+    /// How long that took: asked for again and again, where its prices are not.
+    async fn mission_times(&self, state: &State) -> Result<History, Refusal> {
+        Ok(History::of(Self::timed_samples(self.done_before(state).await?)))
+    }
+
+    /// What it took and cost.
+    async fn mission_history(&self, state: &State) -> Result<History, Refusal> {
+        Ok(History::of(self.priced_samples(self.done_before(state).await?).await?))
     }
 
     async fn forecasts_that_held(&self) -> Result<HitRate, Refusal> {
@@ -233,21 +239,4 @@ fn assignment_named(state: &State, word: &str) -> Result<AssignmentId, Refusal> 
         None => refusal,
     }
     .hint(format!("ostler mission show {}", state.name()), "lists them"))
-}
-
-fn sample(done: DoneAssignment) -> Sample {
-    // Zero is only what costs nothing.
-    let cost = match done.no_cost {
-        _ if done.cost.0 > 0 => Ok(done.cost),
-        _ if done.tokens == 0 => Err(NoCost::Usage),
-        Some(why) => Err(why),
-        None => Ok(done.cost),
-    };
-    Sample {
-        role: done.role,
-        kind: done.kind,
-        model: done.model,
-        took: Duration::from_micros(done.took_us),
-        cost,
-    }
 }

@@ -94,51 +94,49 @@ impl Engine {
         for (n, mut member) in members.into_iter().enumerate() {
             let said = member.settings.or(defaults);
             let alike = known.iter().find(|(like, _)| *like == said && member.agent.is_none());
-            let (found, is_known) = match alike {
-                Some((_, found)) => (Ok(found.clone()), true),
+            let ((found, wrongs), is_known) = match alike {
+                Some((_, found)) => ((Some(found.clone()), Vec::new()), true),
                 None => (self.settle(campaign, &member, &said, change).await, false),
             };
-            match found {
-                Ok(found) => {
-                    match member.agent {
-                        None if is_known => {}
-                        None => known.push((said, found.clone())),
-                        // Whose key its sessions use is the registered agent's to say.
-                        Some(_) => member.settings.account = found.account,
-                    }
-                    (member.settings.provider, member.settings.model) = (found.provider, found.model);
+            if let Some(found) = found {
+                match member.agent {
+                    None if is_known => {}
+                    None => known.push((said, found.clone())),
+                    // Whose key its sessions use is the registered agent's to say.
+                    Some(_) => member.settings.account = found.account,
                 }
-                Err(Wrong { key, refusal }) => {
-                    let is_own = match key {
-                        "provider" => member.settings.provider.is_some(),
-                        "account" => member.settings.account.is_some(),
-                        _ => true,
-                    };
-                    let line = lines.of_setting(n, key, is_own).or_else(|| lines.of(n, "name"));
-                    let why = refusal.why.map(|why| format!(": {}", one_line(&why, 160))).unwrap_or_default();
-                    let message = format!("{} cannot run: {}{why}", member.name, refusal.message);
-                    let fault = Fault::new(line, message);
-                    let hint = refusal.hints.first().map(|hint| hint.command.clone());
-                    faults.push(match hint {
-                        Some(hint) => fault.hint(hint),
-                        None => fault,
-                    });
-                }
+                (member.settings.provider, member.settings.model) = (found.provider, found.model);
+            }
+            for Wrong { key, refusal } in wrongs {
+                let is_own = match key {
+                    "provider" => member.settings.provider.is_some(),
+                    "account" => member.settings.account.is_some(),
+                    _ => true,
+                };
+                let line = lines.of_setting(n, key, is_own).or_else(|| lines.of(n, "name"));
+                let why = refusal.why.map(|why| format!(": {}", one_line(&why, 160))).unwrap_or_default();
+                let message = format!("{} cannot run: {}{why}", member.name, refusal.message);
+                let fault = Fault::new(line, message);
+                let hint = refusal.hints.first().map(|hint| hint.command.clone());
+                faults.push(match hint {
+                    Some(hint) => fault.hint(hint),
+                    None => fault,
+                });
             }
             settled.push(member);
         }
         settled
     }
 
-    /// How a member's session would be run, as far as nobody says otherwise until then.
+    /// How a member's session would be run, as far as nobody says otherwise until then; or all that keeps it from being run.
     async fn settle(
         &self,
         campaign: &Campaign,
         member: &Member,
         said: &Settings,
         change: &Change,
-    ) -> Result<Settings, Wrong> {
-        let wrong = |key: &'static str| move |refusal: Refusal| Wrong { key, refusal };
+    ) -> (Option<Settings>, Vec<Wrong>) {
+        let mut wrongs = Vec::new();
         let agent = member.agent.as_ref().map(ToString::to_string);
         let key = agent.as_ref().and_then(|_| format!("mission:{}", member.name).parse::<Key>().ok());
         let mut wanted = NewSession {
@@ -150,19 +148,39 @@ impl Engine {
             key,
             ..NewSession::default()
         };
-        let whose = self.whose(&wanted, campaign).await.map_err(wrong("agent"))?;
-        whose.fill(&mut wanted, &self.shared);
+        match self.whose(&wanted, campaign).await {
+            Ok(whose) => whose.fill(&mut wanted, &self.shared),
+            Err(refusal) => wrongs.push(Wrong { key: "agent", refusal }),
+        }
         if wanted.provider.is_empty() {
-            wanted.provider = self.usual_provider(&wanted, campaign, change).await.map_err(wrong("name"))?;
+            match self.usual_provider(&wanted, campaign, change).await {
+                Ok(usual) => wanted.provider = usual,
+                // Its agent may have one, if it were there.
+                Err(_) if !wrongs.is_empty() => return (None, wrongs),
+                Err(refusal) => return (None, vec![Wrong { key: "name", refusal }]),
+            }
         }
         let (provider, account) = (wanted.provider, wanted.auth_profile);
-        self.shared.provider(&provider).map_err(wrong("provider"))?;
+        if let Err(refusal) = self.shared.provider(&provider) {
+            wrongs.push(Wrong { key: "provider", refusal });
+            return (None, wrongs);
+        }
         let settings = self.shared.options.providers.of_account(&provider, account.as_ref());
-        let settings = settings.map_err(wrong("account"))?;
-        self.shared.check_program(&provider, account.as_ref()).await.map_err(wrong("provider"))?;
+        let known = account.as_ref().filter(|_| settings.is_ok());
+        if let Err(refusal) = self.shared.check_program(&provider, known).await {
+            wrongs.push(Wrong { key: "provider", refusal });
+        }
+        let settings = match settings {
+            Ok(settings) if wrongs.is_empty() => settings,
+            Ok(_) => return (None, wrongs),
+            Err(refusal) => {
+                wrongs.push(Wrong { key: "account", refusal });
+                return (None, wrongs);
+            }
+        };
         let usual = campaign.policy.model_for(&provider).map(str::to_owned).or(settings.model);
         let model = wanted.model.or(usual);
-        Ok(Settings { provider: Some(provider), model, account, ..Settings::default() })
+        (Some(Settings { provider: Some(provider), model, account, ..Settings::default() }), wrongs)
     }
 
     /// A limit of what is misspelt limits nobody, and nobody notices.

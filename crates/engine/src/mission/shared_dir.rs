@@ -32,6 +32,12 @@ pub(crate) fn shared(state_dir: &Path, mission: MissionId) -> PathBuf {
     of(state_dir, mission).join("shared")
 }
 
+/// What every member reads in it and none changes: what they are to do is said there. Made again if it is gone.
+pub(crate) fn kept(shared: &Path) -> io::Result<PathBuf> {
+    make_dirs(shared, &[CONTEXT.into()])?;
+    Ok(shared.join(CONTEXT))
+}
+
 /// Makes it, with the objective and the plan for all to read. Repeating is harmless, also while members write there: it is
 /// theirs to change, so nothing that lies there is believed, and no link is followed.
 pub(super) fn make(state_dir: &Path, state: &State) -> io::Result<()> {

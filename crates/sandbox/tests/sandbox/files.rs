@@ -152,6 +152,34 @@ fn extras_are_read_only_or_writable_under_their_own_names() {
 }
 
 #[test]
+fn what_is_kept_in_a_writable_directory_is_read_and_never_changed() {
+    each_way(|way| {
+        let mut campaign = Campaign::new(way);
+        let shared = campaign.outside().canonicalize().unwrap().join("shared");
+        let kept = shared.join("context");
+        fs::create_dir_all(&kept).unwrap();
+        fs::write(kept.join("plan"), "as planned\n").unwrap();
+        campaign.give(&shared);
+        campaign.give(&kept);
+        campaign.give(&kept.join("plan"));
+        campaign.confinement.writable = vec![shared.clone()];
+        campaign.confinement.kept = vec![kept.clone()];
+        let dir = shared.display();
+        assert_eq!(campaign.run(&format!("echo x >{dir}/own; cat {dir}/context/plan")), "as planned");
+        campaign.all_fail(&[
+            &format!("echo x >>{dir}/context/plan"),
+            &format!("touch {dir}/context/new"),
+            &format!("rm {dir}/context/plan"),
+            &format!("mv {dir}/context {dir}/away"),
+            &format!("rm -rf {dir}/context"),
+            &format!("ln {dir}/context/plan {dir}/link && echo x >>{dir}/link"),
+        ]);
+        assert_eq!(fs::read_to_string(kept.join("plan")).unwrap(), "as planned\n");
+        assert!(!kept.join("new").exists() && shared.join("own").exists());
+    });
+}
+
+#[test]
 fn a_home_of_the_daemons_outlives_the_session() {
     each_way(|way| {
         let mut campaign = Campaign::new(way);

@@ -68,6 +68,22 @@ fn a_protected_name_that_is_a_link_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn what_is_kept_leads_nowhere_else() {
+    each_way(|way| {
+        let mut campaign = Campaign::new(way);
+        let shared = campaign.outside().canonicalize().unwrap().join("shared");
+        fs::create_dir(&shared).unwrap();
+        campaign.give(&shared);
+        symlink("/etc", shared.join("context")).unwrap();
+        campaign.confinement.kept = vec![shared.join("context")];
+        campaign.confinement.writable = vec![shared];
+        let (stage, message, _) = refusal(&campaign);
+        assert_eq!(stage, "root");
+        assert!(message.contains("context"), "{message}");
+    });
+}
+
+#[test]
 fn a_lease_leads_nowhere_else() {
     each_way(|way| {
         let campaign = Campaign::new(way).with(|confinement| {

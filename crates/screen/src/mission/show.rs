@@ -1,5 +1,7 @@
 //! One mission: how far it is, its graph with what each does now, who waits for what.
 
+mod fit;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use ostler_client::{Session, reply::WholeMission};
@@ -112,17 +114,17 @@ impl Seen<'_> {
 
     /// The drawn graph, with signs in colour.
     pub fn graph(&self, width: Option<usize>) -> Vec<Line> {
-        let width = width.unwrap_or(160).saturating_sub(2).max(20);
-        let doing = |id: SessionId| {
-            let session = self.sessions.iter().find(|session| session.id == id)?;
-            Some(draw::Doing {
-                now: row::now(session, self.now).text(),
-                cost: Some(session.cost.paid),
-                tokens: session.usage.total(),
-            })
-        };
-        let drawn = draw::mission(self.state, self.now, width, doing);
-        drawn.iter().map(|line| Line::of("  ").append(coloured(line))).collect()
+        let drawn = draw::mission(self.state, self.now, drawn_width(width), |id| self.doing(id));
+        drawn.iter().map(|line| drawn_line(line)).collect()
+    }
+
+    fn doing(&self, id: SessionId) -> Option<draw::Doing> {
+        let session = self.sessions.iter().find(|session| session.id == id)?;
+        Some(draw::Doing {
+            now: row::now(session, self.now).text(),
+            cost: Some(session.cost.paid),
+            tokens: session.usage.total(),
+        })
     }
 
     /// Roles, with who waits and what will collide beside them, or below where the screen is narrow.
@@ -169,12 +171,12 @@ impl Seen<'_> {
     }
 
     fn beside(&self) -> Vec<Line> {
-        let (state, now) = (self.state, moment(self.now));
-        let name = |place: usize| state.slots()[place].assignment.name.as_str();
-        let waits = self.waits(&now);
-        let widest = waits.iter().map(|(who, _)| who.chars().count()).max().unwrap_or(0);
-        let wait = |(who, wait): &(&str, String)| Line::of(format!("{who:<widest$}  {wait}"));
-        let mut lines = section("WAITS", waits.iter().map(wait).collect());
+        let waits = section("WAITS", wait_lines(&self.waits(&moment(self.now))));
+        waits.into_iter().chain(self.not_done()).chain(self.forecast()).chain(self.merge()).collect()
+    }
+
+    fn not_done(&self) -> Vec<Line> {
+        let state = self.state;
         let failed = (0..state.slots().len()).filter_map(|place| {
             let end = state.slots()[place].end()?;
             let tone = match end.status {
@@ -183,42 +185,59 @@ impl Seen<'_> {
                 _ => return None,
             };
             let why = one_line(&end.why, 200);
-            Some(Line::toned(tone, name(place)).plain(format!("  {}: {why}", end.status.as_str())))
+            Some(Line::toned(tone, self.name(place)).plain(format!("  {}: {why}", end.status.as_str())))
         });
-        lines.extend(section("NOT DONE", failed.collect()));
-        let collisions = state.collisions().iter().filter(|seen| !seen.paths.is_empty()).map(|seen| {
-            let since = seen.turn.map_or_else(String::new, |turn| format!(" (since turn {turn})"));
-            let paths = one_line(&seen.paths.join(", "), 120);
-            Line::of(format!("{} × {} will collide in {paths}{since}", name(seen.one), name(seen.other)))
-        });
-        lines.extend(section("FORECAST", collisions.collect()));
-        if let Merging::Failed { output, .. } = state.merging() {
-            let said = output.lines().filter(|line| !line.trim().is_empty());
-            let said = said.map(|line| Line::toned(Tone::Bad, one_line(line, 200)));
-            lines.extend(section("MERGE", said.collect()));
-        }
-        lines
+        section("NOT DONE", failed.collect())
     }
 
-    /// Who waits, and for what: what its events say, and what only the daemon knows of a session or of this machine.
-    fn waits(&self, now: &Now) -> Vec<(&str, String)> {
+    fn forecast(&self) -> Vec<Line> {
+        let collisions = self.state.collisions().iter().filter(|seen| !seen.paths.is_empty()).map(|seen| {
+            let since = seen.turn.map_or_else(String::new, |turn| format!(" (since turn {turn})"));
+            let paths = one_line(&seen.paths.join(", "), 120);
+            let (one, other) = (self.name(seen.one), self.name(seen.other));
+            Line::of(format!("{one} × {other} will collide in {paths}{since}"))
+        });
+        section("FORECAST", collisions.collect())
+    }
+
+    fn merge(&self) -> Vec<Line> {
+        let Merging::Failed { output, .. } = self.state.merging() else { return Vec::new() };
+        let said = output.lines().filter(|line| !line.trim().is_empty());
+        section("MERGE", said.map(|line| Line::toned(Tone::Bad, one_line(line, 200))).collect())
+    }
+
+    fn name(&self, place: usize) -> &str {
+        self.state.slots()[place].assignment.name.as_str()
+    }
+
+    /// Who waits, and for what: what its events say, and what only the daemon knows of a session or of this machine. Those
+    /// who wait for a person come first.
+    fn waits(&self, now: &Now) -> Vec<Waiting<'_>> {
         let state = self.state;
         let known: BTreeMap<usize, Wait> = state.waits(now, &self.known()).into_iter().collect();
         let rows = self.whole.map_or(&[][..], |whole| &whole.assignments).iter();
         let told: BTreeMap<&str, &str> = rows.map(|row| (row.name.as_str(), row.wait.as_str())).collect();
         let of = |place: usize| {
             let slot = &state.slots()[place];
-            let name = slot.assignment.name.as_str();
-            let told = told.get(name).copied().filter(|told| !told.is_empty() && slot.end().is_none());
-            let words = match (known.get(&place), told) {
-                (Some(Wait::Next) | None, Some(told)) => told.to_owned(),
-                (Some(wait), _) => wait.words(state, now),
+            let who = slot.assignment.name.as_str();
+            let told = told.get(who).copied().filter(|told| !told.is_empty() && slot.end().is_none());
+            let (is_for_you, words) = match (known.get(&place), told) {
+                (Some(Wait::Next) | None, Some(told)) => (false, told.to_owned()),
+                (Some(wait), _) => {
+                    (matches!(wait, Wait::Person { .. } | Wait::Answer(_)), wait.words(state, now))
+                }
                 (None, None) => return None,
             };
-            Some((name, words))
+            Some(Waiting { who, words, is_for_you })
         };
-        let merge = state.merge_wait().map(|wait| ("merge", wait.words(state, now)));
-        (0..state.slots().len()).filter_map(of).chain(merge).collect()
+        let merge = state.merge_wait().map(|wait| Waiting {
+            who: "merge",
+            words: wait.words(state, now),
+            is_for_you: false,
+        });
+        let mut all: Vec<Waiting<'_>> = (0..state.slots().len()).filter_map(of).chain(merge).collect();
+        all.sort_by_key(|one| !one.is_for_you);
+        all
     }
 
     /// What its sessions say beside its own events.
@@ -276,6 +295,26 @@ impl Seen<'_> {
             ],
         }
     }
+}
+
+/// Somebody who waits.
+struct Waiting<'a> {
+    who: &'a str,
+    words: String,
+    is_for_you: bool,
+}
+
+fn wait_lines(waits: &[Waiting<'_>]) -> Vec<Line> {
+    let widest = waits.iter().map(|one| one.who.chars().count()).max().unwrap_or(0);
+    waits.iter().map(|Waiting { who, words, .. }| Line::of(format!("{who:<widest$}  {words}"))).collect()
+}
+
+fn drawn_width(width: Option<usize>) -> usize {
+    width.unwrap_or(160).saturating_sub(2).max(20)
+}
+
+fn drawn_line(drawn: &str) -> Line {
+    Line::of("  ").append(coloured(drawn))
 }
 
 /// `cost unknown (no price for foo-1)`.

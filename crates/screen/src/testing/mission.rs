@@ -129,6 +129,12 @@ impl Stage {
     }
 }
 
+/// So many with one task, side by side.
+pub fn crowd(of: u32) -> Stage {
+    let member = format!("[[agents]]\nname = \"member\"\ninstances = {of}\ntask = \"t\"\n");
+    Stage::new(&format!("objective = \"Many hands\"\nname = \"crowd\"\n{member}"))
+}
+
 pub fn in_the_middle() -> Stage {
     let mut stage = Stage::new(PLAN);
     stage.start(0, 1_080);

@@ -93,9 +93,12 @@ impl MissionService for Served {
         let (eta, rate) = self.engine.mission_eta(&state).await.map_err(refused)?;
         let beside = self.engine.mission_beside(&state).await.map_err(refused)?;
         let now = self.engine.now();
+        let mut assignments = AssignmentRow::all(&state, &now, &beside);
+        let spent = assignments.iter_mut().map(|row| (row.id, &mut row.spent));
+        self.engine.price_assignments(state.id(), spent).await.map_err(refused)?;
         let whole = WholeMission {
             mission: self.listed(&state).await?,
-            assignments: AssignmentRow::all(&state, &now, &beside),
+            assignments,
             wait: state.wait(beside.halted).map(|wait| wait.words(&state, &now)).unwrap_or_default(),
             eta: MissionEta::of(&eta, rate),
             collisions: CollisionRow::all(&state),
@@ -135,7 +138,7 @@ impl MissionService for Served {
         let wish = match action {
             MissionAction::Start => Wish::Start { forecast: None },
             MissionAction::Resume => Wish::Resume { budget, time, which },
-            MissionAction::Retry => Wish::Retry { which, budget },
+            MissionAction::Retry => Wish::Retry { which, budget, time },
         };
         let (state, preview, price) = self.engine.priced_preview(&who, &wish).await.map_err(refused)?;
         let names = |places: &[usize]| places.iter().map(|place| name(&state, *place)).collect();
@@ -192,7 +195,7 @@ impl MissionService for Served {
         let change = keyed!(request);
         let asked = from_proto::retry_mission(request.into_inner()).map_err(invalid)?;
         let which = self.engine.assignments_named(&asked.who, &asked.which).await.map_err(refused)?;
-        let wish = Wish::Retry { which, budget: asked.budget };
+        let wish = Wish::Retry { which, budget: asked.budget, time: asked.more_time };
         answer!(RetryMissionResponse, self.asked(&asked.who, wish, change).await?)
     }
 
@@ -224,7 +227,7 @@ impl Served {
     }
 
     async fn listed(&self, state: &State) -> Result<Listed, Status> {
-        self.engine.mission(&state.id().to_string()).await.map_err(refused)
+        self.engine.listed_mission(state.id()).await.map_err(refused)
     }
 
     /// Puts ids in the place of words.

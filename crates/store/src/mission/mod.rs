@@ -3,6 +3,7 @@
 //! What a mission's rows say is for lists. The mission itself is the fold of its events, which [`Store::load_mission`]
 //! reads.
 
+mod costs;
 mod forecasts;
 mod read;
 

@@ -1,11 +1,9 @@
 //! Questions about missions. Each is answered from an index, whatever the number of missions.
 
 use ostler_domain::{
-    CampaignId, Event, MissionId, Recorded, Time, Usage,
+    AssignmentId, CampaignId, Event, MissionId, Recorded, Time, Usage,
     id::Fragment,
-    mission::{
-        AssignmentStatus, Counts, Filter, Listed as Mission, Spent, State, Status, Strategy, eta::NoCost,
-    },
+    mission::{AssignmentStatus, Counts, Filter, Listed as Mission, Spent, State, Status, Strategy},
     price::Dollars,
     query::{Listed, Page},
 };
@@ -22,14 +20,15 @@ use crate::{
 /// What an assignment that was completed took: what the like may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoneAssignment {
+    pub id: AssignmentId,
+    pub mission: MissionId,
     pub role: String,
     pub kind: String,
     pub model: Option<String>,
     pub took_us: u64,
     pub tokens: u64,
+    /// Of what had a price when it ended.
     pub cost: Dollars,
-    /// Why it cost nothing that is known, where that is not because it was free.
-    pub no_cost: Option<NoCost>,
 }
 
 impl Store {
@@ -94,35 +93,22 @@ impl Store {
     pub async fn done_assignments(&self, role: &str, most: u32) -> Result<Vec<DoneAssignment>, ReadError> {
         let role = role.to_owned();
         self.read(move |reader| {
-            // Of what cost nothing, the calls of its mission say why.
-            let calls = "FROM mission m JOIN session s INDEXED BY session_mission ON s.mission = m.id
-                         JOIN usage u ON u.session = s.num WHERE m.seq = a.mission";
-            let sql = format!(
-                "SELECT role, type, model, ended - started AS took, tokens, cost,
-                        CASE WHEN cost = 0 AND tokens > 0 THEN
-                            (SELECT coalesce(u.model, a.model, '') {calls} AND u.plan = 0 AND u.cost IS NULL LIMIT 1)
-                        END AS unpriced,
-                        cost = 0 AND tokens > 0 AND EXISTS (SELECT 1 {calls} AND u.plan = 1) AS on_plan
-                 FROM assignment a INDEXED BY assignment_history
-                 WHERE status = 'completed' AND role = ?1 AND started IS NOT NULL ORDER BY ended DESC LIMIT ?2"
-            );
-            let sql = sql.as_str();
+            let sql =
+                "SELECT a.id, m.id AS mission, role, type, model, a.ended - a.started AS took, tokens, cost
+                       FROM assignment a INDEXED BY assignment_history JOIN mission m ON m.seq = a.mission
+                       WHERE a.status = 'completed' AND role = ?1 AND a.started IS NOT NULL
+                       ORDER BY a.ended DESC LIMIT ?2";
             let mut statement = reader.connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| -> Result<DoneAssignment, ReadError> {
                 Ok(DoneAssignment {
+                    id: parsed(row, "id", "assignment id")?,
+                    mission: parsed(row, "mission", "mission id")?,
                     role: row.get("role")?,
                     kind: row.get("type")?,
                     model: row.get("model")?,
                     took_us: unsigned(row.get("took")?),
                     tokens: unsigned(row.get("tokens")?),
                     cost: Dollars(unsigned(row.get("cost")?)),
-                    no_cost: match (row.get::<_, Option<String>>("unpriced")?, row.get("on_plan")?) {
-                        (Some(model), _) => {
-                            Some(NoCost::Price { model: Some(model).filter(|model| !model.is_empty()) })
-                        }
-                        (None, true) => Some(NoCost::Plan),
-                        (None, false) => None,
-                    },
                 })
             };
             statement.query_and_then(params![role, most], read)?.collect()
@@ -240,7 +226,8 @@ fn counts(connection: &Connection, mission: i64) -> Result<Counts, ReadError> {
 fn spent(connection: &Connection, mission: MissionId) -> Result<Spent, ReadError> {
     let sql = "SELECT total(u.input) AS input, total(u.cache_read) AS cache_read, total(u.cache_write) AS cache_write,
                       total(u.output) AS output, total(u.reasoning) AS reasoning,
-                      total(CASE WHEN u.plan = 0 THEN u.cost END) AS cost
+                      total(CASE WHEN u.plan = 0 THEN u.cost END) AS cost,
+                      max(u.plan = 0 AND u.cost IS NULL AND u.input + u.cache_read + u.cache_write + u.output > 0) AS unpriced
                FROM session s INDEXED BY session_mission JOIN usage u ON u.session = s.num WHERE s.mission = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     statement
@@ -252,7 +239,7 @@ fn spent(connection: &Connection, mission: MissionId) -> Result<Spent, ReadError
             )]
             let total = |column: &str| row.get::<_, f64>(column).map(|sum| sum as u64);
             Ok(Spent {
-                unpriced: false,
+                unpriced: row.get::<_, Option<bool>>("unpriced")?.unwrap_or_default(),
                 usage: Usage {
                     input: total("input")?,
                     cache_read: total("cache_read")?,

@@ -238,6 +238,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             assignments,
             by: by(),
             deadline: Some(deadline(n)),
+            time_left_us: None,
         }),
         Kind::AssignmentsAdded => Event::AssignmentsAdded(Box::new(AssignmentsAdded {
             mission,

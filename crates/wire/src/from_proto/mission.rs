@@ -45,12 +45,15 @@ pub fn mission(mission: pb::Mission) -> Result<Listed> {
             skipped: counts.skipped,
             cancelled: counts.cancelled,
         },
-        spent: Spent {
-            unpriced: false,
-            usage: mission.usage.map(usage).unwrap_or_default(),
-            cost: Dollars(mission.micro_usd),
-        },
+        spent: spent(mission.usage, mission.micro_usd, mission.has_unpriced),
     })
+}
+
+fn spent(used: Option<pb::Usage>, micro_usd: u64, has_unpriced: Option<bool>) -> Spent {
+    let (usage, cost) = (used.map(usage).unwrap_or_default(), Dollars(micro_usd));
+    // An older daemon does not say: what was used and cost nothing had no price, then.
+    let unpriced = has_unpriced.unwrap_or(cost == Dollars(0) && usage.total() > 0);
+    Spent { usage, cost, unpriced }
 }
 
 /// The mission of an answer, which must have one.
@@ -79,11 +82,7 @@ pub fn assignment(row: pb::Assignment) -> Result<AssignmentRow> {
         session: optional_id(row.session_id, "session_id")?,
         started: optional_time(row.started_time, "started_time")?,
         ended: optional_time(row.ended_time, "ended_time")?,
-        spent: Spent {
-            usage: row.usage.map(usage).unwrap_or_default(),
-            cost: Dollars(row.micro_usd),
-            unpriced: false,
-        },
+        spent: spent(row.usage, row.micro_usd, row.has_unpriced),
         why: row.why,
         wait: row.wait,
         is_removed: row.is_removed,
@@ -220,6 +219,7 @@ pub fn retry_mission(asked: pb::RetryMissionRequest) -> Result<RetryMission> {
     Ok(RetryMission {
         who: text(asked.who, "who")?,
         budget: budget_amount(asked.max_tokens, asked.max_micro_usd),
+        more_time: asked.more_time.map(|span| duration(span, "more_time")).transpose()?,
         which: asked.which,
     })
 }

@@ -173,7 +173,7 @@ impl MissionEta {
     pub fn of(eta: &Eta, rate: HitRate) -> Self {
         let interval = match eta {
             Eta::In(interval) => Some(*interval),
-            Eta::Over | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
+            Eta::Over | Eta::Merge | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
         };
         Self { words: eta.words(&rate), interval, rate }
     }

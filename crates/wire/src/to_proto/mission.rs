@@ -40,6 +40,7 @@ pub fn mission(mission: &Listed) -> pb::Mission {
         }),
         usage: Some(usage(mission.spent.usage)),
         micro_usd: mission.spent.cost.0,
+        has_unpriced: Some(mission.spent.unpriced),
     }
 }
 
@@ -66,6 +67,7 @@ pub fn assignment(row: &AssignmentRow) -> pb::Assignment {
         ended_time: row.ended.map(time),
         usage: Some(usage(row.spent.usage)),
         micro_usd: row.spent.cost.0,
+        has_unpriced: Some(row.spent.unpriced),
         why: row.why.clone(),
         wait: row.wait.clone(),
         is_removed: row.is_removed,
@@ -217,6 +219,7 @@ pub fn retry_mission(wanted: RetryMission, request_id: RequestId) -> pb::RetryMi
         max_tokens,
         max_micro_usd,
         keys: Default::default(),
+        more_time: wanted.more_time.map(duration),
     }
 }
 

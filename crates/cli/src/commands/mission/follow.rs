@@ -282,9 +282,8 @@ impl<'a> Story<'a> {
         // Windows are drawn larger and smaller meanwhile.
         let terminals = Terminals::find();
         let seen = Seen { state, sessions: &self.sessions, whole: self.whole.as_ref(), now: words::now() };
-        let mut lines = seen.lines(&terminals.out);
         let room = terminals.rows.map_or(usize::MAX, |rows| rows.saturating_sub(2).max(1));
-        lines.truncate(room);
+        let lines = seen.fitting(&terminals.out, room);
         self.app.ui.draw(&lines, &terminals.out, self.drawn.is_none())?;
         self.is_stale = false;
         self.drawn = Some(Instant::now());

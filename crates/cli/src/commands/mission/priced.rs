@@ -78,7 +78,8 @@ fn say(app: &App, preview: &MissionPreview, is_data: bool) -> Result<(), Failure
             Line::new().faint("merges   ").plain(format!("all of it into {into}, when all is completed")),
         );
     }
-    if !preview.runs.is_empty() {
+    // What was begun is paid for to its end, too.
+    if !preview.runs.is_empty() || !preview.goes_on.is_empty() {
         lines.push(Line::new().faint("price    ").plain(&preview.price.words));
     }
     if is_data {

@@ -35,7 +35,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         Request::Pause { why } => pause(draft, &why, by),
         Request::Resume { budget, time, which } => resume(draft, budget, time, &which, &by),
         Request::Cancel { why } => cancel(draft, &why, by),
-        Request::Retry { which, budget } => retry(draft, &which, budget, by),
+        Request::Retry { which, budget, time } => retry(draft, &which, budget, time, by),
         Request::Add { members, from } => growth::add(draft, members, from, by),
         Request::Remove { which } => growth::remove(draft, &which, by),
     }
@@ -90,17 +90,14 @@ fn resume(
 ) -> Result<(), Refusal> {
     refuse_over(draft)?;
     refuse_unstarted(draft, "resume")?;
+    if which.is_empty() && budget.is_none() && time.is_none() {
+        refuse_blocked(draft)?;
+    }
     let (mission, was) = (draft.state.id, draft.frozen());
     change_budget(draft, budget, by);
-    let more = time.map_or(0, micros);
-    let left = draft.time_left_us().or(draft.state.time_left_us);
-    let left = left.map(|left| left.saturating_add(more)).or_else(|| time.map(micros));
+    let left = time_left_with(draft, time);
     let hold = draft.state.hold.as_ref().map(|held| held.hold);
-    if hold == Some(Hold::Time) && more == 0 {
-        let message = format!("the time of the mission {} is used up", draft.state.name);
-        return Err(Refusal::new(Reason::OverBudget, message)
-            .hint(format!("ostler mission resume {} --time 30m", draft.state.name), "gives it more"));
-    }
+    refuse_over_time(draft, time, "resume")?;
     refuse_over_budget(draft, "resume")?;
     let deadline = draft.deadline_after(left);
     if which.is_empty() {
@@ -127,6 +124,22 @@ fn resume(
     Ok(())
 }
 
+/// Refuses to let go on what nothing keeps but work that came to nothing: it would not.
+fn refuse_blocked(draft: &Draft<'_>) -> Result<(), Refusal> {
+    let state = &draft.state;
+    let holds = || state.slots.iter().filter_map(|slot| slot.held.as_ref());
+    let goes_on = state.is_still() || holds().any(|held| held.hold != Hold::Dependency);
+    let Some(held) = holds().next().filter(|_| !goes_on) else { return Ok(()) };
+    let (name, why) = (&state.name, held.why.clone());
+    Err(Refusal::new(Reason::WrongState, format!("nothing of the mission {name} waits to go on"))
+        .because(why)
+        .hint(
+            format!("ostler mission retry {name}"),
+            "does again what came to nothing, and what waits for it",
+        )
+        .hint(format!("ostler mission rm {name} ASSIGNMENT"), "takes away what waits"))
+}
+
 fn change_budget(draft: &mut Draft<'_>, budget: Option<Amount>, by: &By) {
     if let Some(budget) = budget {
         let budget = Some(draft.state.budget.map_or(budget, |old| budget.or(old)));
@@ -134,6 +147,22 @@ fn change_budget(draft: &mut Draft<'_>, budget: Option<Amount>, by: &By) {
         let changed = MissionBudgetChanged { mission, budget, by: by.clone() };
         draft.record(Event::MissionBudgetChanged(changed));
     }
+}
+
+/// What is left of the mission's time with so much more of it.
+fn time_left_with(draft: &Draft<'_>, more: Option<Duration>) -> Option<u64> {
+    let left = draft.time_left_us().or(draft.state.time_left_us);
+    let more = more.map(micros);
+    left.map(|left| left.saturating_add(more.unwrap_or_default())).or(more)
+}
+
+fn refuse_over_time(draft: &Draft<'_>, more: Option<Duration>, verb: &str) -> Result<(), Refusal> {
+    let (name, hold) = (&draft.state.name, draft.state.hold.as_ref().map(|held| held.hold));
+    if hold != Some(Hold::Time) || more.is_some_and(|more| !more.is_zero()) {
+        return Ok(());
+    }
+    Err(Refusal::new(Reason::OverBudget, format!("the time of the mission {name} is used up"))
+        .hint(format!("ostler mission {verb} {name} --time 30m"), "gives it more"))
 }
 
 fn refuse_over_budget(draft: &Draft<'_>, verb: &str) -> Result<(), Refusal> {
@@ -176,21 +205,38 @@ fn retry(
     draft: &mut Draft<'_>,
     which: &[AssignmentId],
     budget: Option<Amount>,
+    time: Option<Duration>,
     by: By,
 ) -> Result<(), Refusal> {
     if draft.state.over.is_none() {
         refuse_over(draft)?;
     }
     let places = reopened(&draft.state, which)?;
+    let was = draft.frozen();
     change_budget(draft, budget, &by);
+    refuse_over_time(draft, time, "retry")?;
     refuse_over_budget(draft, "retry")?;
     let assignments = places.iter().map(|place| draft.assignment(*place).id).collect();
-    let deadline = match draft.state.is_over() {
-        true => draft.deadline_after(draft.state.plan.time_us),
-        false => None,
+    let left = match draft.state.is_over() {
+        // What it had is gone: what is done again has as much, or what is said.
+        true => time.map(micros).or(draft.state.plan.time_us),
+        false => time_left_with(draft, time),
     };
-    let mission = draft.state.id;
-    draft.record(Event::AssignmentsReopened(AssignmentsReopened { mission, assignments, by, deadline }));
+    let (mission, deadline) = (draft.state.id, draft.deadline_after(left));
+    let is_said = draft.state.is_over() || time.is_some();
+    draft.record(Event::AssignmentsReopened(AssignmentsReopened {
+        mission,
+        assignments,
+        by: by.clone(),
+        deadline: deadline.clone().filter(|_| is_said),
+        time_left_us: left.filter(|_| time.is_some() && draft.state.is_still()),
+    }));
+    // It was held for what it has now.
+    if let Some(hold) = draft.state.hold.as_ref().map(|held| held.hold) {
+        let released = MissionReleased { mission, hold, assignment: None, by, deadline };
+        draft.record(Event::MissionReleased(released));
+        draft.refreeze(&was);
+    }
     Ok(())
 }
 
@@ -316,7 +362,17 @@ pub fn preview(state: &State, request: &Request) -> Result<Preview, Refusal> {
             state.slots.active().filter(|place| state.is_frozen(*place)).collect(),
         ),
         Request::Resume { which, .. } => announced(Vec::new(), released(state, which)?),
-        Request::Retry { which, .. } => announced(with_blocked(state, &reopened(state, which)?), Vec::new()),
+        Request::Retry { which, .. } => {
+            let mut runs = with_blocked(state, &reopened(state, which)?);
+            // With what it is held for the rest of it goes on, too.
+            let is_held = state.hold.is_some() && state.pause.is_none();
+            let goes_on =
+                |place: &usize| is_held && state.is_frozen(*place) && state.slots[*place].held.is_none();
+            runs.extend(waiting.iter().filter(|_| is_held));
+            runs.sort_unstable();
+            runs.dedup();
+            announced(runs, state.slots.active().filter(goes_on).collect())
+        }
         Request::Pause { .. } | Request::Cancel { .. } | Request::Add { .. } | Request::Remove { .. } => {
             Preview::default()
         }

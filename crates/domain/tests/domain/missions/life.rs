@@ -33,7 +33,7 @@ fn resume() -> Request {
 }
 
 fn retry() -> Request {
-    Request::Retry { which: Vec::new(), budget: None }
+    Request::Retry { which: Vec::new(), budget: None, time: None }
 }
 
 fn wait_for_retry(world: &mut World) {
@@ -99,8 +99,11 @@ fn what_is_declared_to_wait_waits_for_a_person() {
     assert_eq!(world.state.status(), Status::Running);
     let Wait::Person { hold: Hold::Dependency, why } = world.waits_for("review") else { panic!() };
     assert_eq!(why, "review needs api, which failed");
-    world.ask(resume());
-    assert!(matches!(world.waits_for("review"), Wait::Person { .. }), "resuming does not make it right");
+    let refused = world.try_ask(resume()).unwrap_err();
+    assert_eq!(refused.reason, Reason::WrongState, "resuming does not make it right, and says so");
+    assert_eq!(refused.why.as_deref(), Some("review needs api, which failed"));
+    assert!(refused.hints[0].command.starts_with("ostler mission retry "), "{refused:?}");
+    assert!(matches!(world.waits_for("review"), Wait::Person { .. }));
     let announced = preview(&world.state, &retry()).unwrap().runs;
     let announced: Vec<&str> =
         announced.iter().map(|place| world.state.slots()[*place].assignment.name.as_str()).collect();
@@ -374,13 +377,13 @@ fn a_retry_does_again_what_was_not_completed_and_nothing_else() {
         places.iter().map(|place| world.state.slots()[*place].assignment.name.to_string()).collect()
     };
     assert_eq!(names(&before.runs), ["api", "review"]);
-    let completed = Request::Retry { which: vec![world.id("db")], budget: None };
+    let completed = Request::Retry { which: vec![world.id("db")], budget: None, time: None };
     assert_eq!(
         preview(&world.state, &completed).unwrap_err().message,
         "db is completed, and is not done again"
     );
     // Whoever was skipped needs what failed.
-    let review = Request::Retry { which: vec![world.id("review")], budget: None };
+    let review = Request::Retry { which: vec![world.id("review")], budget: None, time: None };
     assert_eq!(preview(&world.state, &review).unwrap().runs, before.runs);
     world.ask(review);
     assert_eq!((world.running(), world.state.status()), (vec!["api"], Status::Running));

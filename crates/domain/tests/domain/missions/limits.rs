@@ -6,7 +6,7 @@ use ostler_domain::{
     Reason,
     budget::{Amount, Used},
     event::Event,
-    mission::{AssignmentStatus as As, Beside, Effect, Hold, Request, Status, Wait},
+    mission::{AssignmentStatus as As, Beside, Effect, Hold, Request, Status, Wait, preview},
     price::Dollars,
     session::Outcome,
 };
@@ -118,6 +118,7 @@ fn where_nobody_is_there_a_used_up_budget_ends_the_mission() {
     let retry = |budget: Option<&str>| Request::Retry {
         which: Vec::new(),
         budget: budget.map(|budget| Amount::parse(budget).unwrap()),
+        time: None,
     };
     assert_eq!(world.try_ask(retry(None)).unwrap_err().reason, Reason::OverBudget);
     world.ask(retry(Some("3usd")));
@@ -158,6 +159,74 @@ fn its_time_stands_still_while_it_is_paused() {
     stops.tick(3_601);
     stops.finish("a", Outcome::Stopped);
     assert_eq!(stops.state.status(), Status::Failed);
+}
+
+#[test]
+fn doing_again_gives_it_more_of_what_was_used_up() {
+    let text = "objective = \"x\"\ntime = \"1h\"\n[defaults]\nretries = 0\n[[agents]]\nname = \"a\"\ntask = \"t\"\n\
+                [[agents]]\nname = \"b\"\ntask = \"t\"\n";
+    let retry = |time: Option<u64>| Request::Retry {
+        which: Vec::new(),
+        budget: None,
+        time: time.map(Duration::from_secs),
+    };
+    // Held for its time, with one that failed: that is done again, and the other goes on.
+    let mut world = World::started(text);
+    world.finish("a", Outcome::Crashed);
+    world.tick(3_601);
+    assert_eq!(world.state.hold().map(|held| held.hold), Some(Hold::Time));
+    let refused = world.try_ask(retry(None)).unwrap_err();
+    assert_eq!(refused.reason, Reason::OverBudget);
+    assert!(refused.hints[0].command.starts_with("ostler mission retry x --time"), "{refused:?}");
+    let announced = preview(&world.state, &retry(Some(60))).unwrap();
+    assert_eq!((announced.runs, announced.goes_on), (vec![0], vec![1]));
+    world.ask(retry(Some(60)));
+    assert_eq!((world.state.status(), world.running()), (Status::Running, vec!["a", "b"]));
+    world.tick(50);
+    assert_eq!(world.state.status(), Status::Running);
+    world.tick(20);
+    assert_eq!(world.state.status(), Status::Paused);
+    // While it runs, and while somebody has paused it, what is left grows by as much.
+    for is_paused in [false, true] {
+        let mut world = World::started(text);
+        world.tick(3_000);
+        world.finish("a", Outcome::Crashed);
+        if is_paused {
+            world.ask(Request::Pause { why: String::new() });
+        }
+        world.ask(retry(Some(600)));
+        if is_paused {
+            world.crash();
+            world.ask(resume(None, None));
+        }
+        world.tick(1_199);
+        assert_eq!(world.state.status(), Status::Running, "{is_paused}");
+        world.tick(2);
+        assert_eq!(world.state.status(), Status::Paused, "{is_paused}");
+    }
+    // One that is over has as long as is said, or as its plan says.
+    for (time, lasts) in [(Some(600), 600), (None, 3_600)] {
+        let mut world = World::started(text);
+        world.finish("a", Outcome::Crashed);
+        world.finish("b", Outcome::Done);
+        world.ask(retry(time));
+        world.tick(lasts - 1);
+        assert_eq!(world.state.status(), Status::Running, "{time:?}");
+        world.tick(2);
+        assert_eq!(world.state.status(), Status::Paused, "{time:?}");
+    }
+}
+
+#[test]
+fn doing_again_with_a_larger_budget_lets_go_on_what_was_held_for_it() {
+    let mut world = World::started(&BUDGET.replace("sequential", "parallel"));
+    world.finish("a", Outcome::Stopped);
+    world.used = used(0, 1_000_000);
+    world.tick(1);
+    assert_eq!(world.state.hold().map(|held| held.hold), Some(Hold::Budget));
+    let budget = Some(Amount::parse("3usd").unwrap());
+    world.ask(Request::Retry { which: Vec::new(), budget, time: None });
+    assert_eq!((world.state.status(), world.running()), (Status::Running, vec!["a", "b"]));
 }
 
 #[test]

@@ -2,7 +2,11 @@
 
 use ostler_domain::{
     Event, Kind,
-    mission::{AssignmentStatus as As, Effect, Errand, Input, Merging, Request, Status, Wait, plan, preview},
+    mission::{
+        AssignmentStatus as As, Effect, Errand, Input, Merging, Request, Status, Wait,
+        eta::{Eta, History, eta},
+        plan, preview,
+    },
     session::Outcome,
 };
 
@@ -36,7 +40,7 @@ fn cancel() -> Request {
 }
 
 fn retry() -> Request {
-    Request::Retry { which: Vec::new(), budget: None }
+    Request::Retry { which: Vec::new(), budget: None, time: None }
 }
 
 fn moved(world: &World) -> usize {
@@ -54,6 +58,8 @@ fn branches_are_merged_once_everything_is_completed() {
     let (into, gate) = ("main".to_owned(), Some("cargo test".to_owned()));
     assert!(world.last.contains(&Effect::Merge { attempt: 1, into, gate, from }), "{:?}", world.last);
     assert!(matches!(world.wait(), Some(Wait::Merge { .. })));
+    let left = eta(&world.state, &History::default(), &world.now());
+    assert_eq!(left, Eta::Merge, "not that it is over in a moment");
     world.crash();
     world.answer_merge(false);
     assert_eq!(

@@ -307,7 +307,7 @@ fn act(world: &mut World, what: Do, step: usize) {
         Do::Cancel => world.ask_any(Request::Cancel { why: String::new() }),
         Do::Retry(which) => {
             let which = which.into_iter().filter_map(|n| any_id(world, n)).collect();
-            world.ask_any(Request::Retry { which, budget: None });
+            world.ask_any(Request::Retry { which, budget: None, time: None });
         }
         Do::Add(k, from, need) => {
             let name = |n: usize| {
@@ -414,7 +414,7 @@ proptest! {
             if world.state.status() == Status::Completed {
                 break;
             }
-            let retry = Request::Retry { which: Vec::new(), budget: Some(more) };
+            let retry = Request::Retry { which: Vec::new(), budget: Some(more), time: None };
             if world.try_ask(retry).is_err() {
                 break;
             }

@@ -228,7 +228,8 @@ fn the_report_says_what_came_of_it() {
     ] {
         assert!(report.contains(words), "{words}\n---\n{report}");
     }
-    let places = preview(&world.state, &Request::Retry { which: Vec::new(), budget: None }).unwrap().runs;
+    let places =
+        preview(&world.state, &Request::Retry { which: Vec::new(), budget: None, time: None }).unwrap().runs;
     assert_eq!(places.len(), 1, "the review ran all the same, and is completed");
 }
 

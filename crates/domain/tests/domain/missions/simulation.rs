@@ -99,7 +99,7 @@ fn a_mission_is_completed_though_any_of_its_steps_failed_once() {
             let (mut world, _) = played(&plan, Harm::Fail, Some(at), SEED);
             if world.state.status() == Status::Partial {
                 // Only a merge that failed is left to a person.
-                world.ask(Request::Retry { which: Vec::new(), budget: None });
+                world.ask(Request::Retry { which: Vec::new(), budget: None, time: None });
                 world.answer_merge(true);
             }
             assert_eq!(world.state.status(), Status::Completed, "{} {at}", strategy.as_str());

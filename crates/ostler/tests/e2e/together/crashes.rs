@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, fs, thread, time::Duration};
 
-use ostler_testkit::{Seed, TestHome, numbers, scenario};
+use ostler_testkit::{Seed, TestHome, numbers, scenario, wait};
 use serde_json::{Value, json};
 
-use crate::missions::{agent, ok, plan, shell, until, with_campaign};
+use crate::missions::{SOON, agent, assignment, json_of, ok, plan, shell, until, with_campaign};
 
 const AGENTS: usize = 30;
 const KILLS: u64 = 8;
@@ -126,4 +126,36 @@ async fn an_adaptive_mission_of_thirty_outlives_any_daemon() {
     };
     assert_eq!(of("failed"), [json!("m05"), json!("m11"), json!("m17")]);
     assert_eq!(of("skipped"), [json!("m23"), json!("m29")]);
+}
+
+/// A mission whose one member has failed, and is tried again in a moment: nothing of it lives meanwhile.
+fn between_two_tries(home: &TestHome, name: &str) {
+    let work = vec![scenario::say("done")];
+    let check = format!("echo looked >> {name}.looks; test -e {name}.ok");
+    let more = format!("retries = 1\ncomplete_when = {{ check = \"{check}\" }}");
+    let head = format!("objective = \"Again\"\nname = \"{name}\"");
+    plan(home, "plan.toml", &head, &[agent("a", &more, work)]);
+    ok(home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("it waits for its next try", SOON, || {
+        let wait = assignment(&json_of(home, &["mission", "show", name]), "a")["wait"].clone();
+        wait.as_str().is_some_and(|wait| wait.contains("for its next try"))
+    });
+}
+
+#[test]
+fn a_daemon_that_dies_between_two_tries_is_started_again_without_any_command() {
+    let home = with_campaign();
+    let looks = || fs::read_to_string(home.campaign_dir().join("again.looks")).unwrap().lines().count();
+    between_two_tries(&home, "again");
+    assert_eq!(looks(), 1);
+    home.kill_daemon();
+    fs::write(home.campaign_dir().join("again.ok"), "").unwrap();
+    wait::until("there is another daemon", SOON, || home.daemon().is_some());
+    wait::until("it is tried again", SOON, || looks() == 2);
+    until(&home, "again", "completed");
+    // Whoever stops the daemon means it, also while something waits.
+    between_two_tries(&home, "later");
+    ok(&home, &["daemon", "stop"]);
+    thread::sleep(Duration::from_secs(2));
+    assert!(home.daemon().is_none(), "somebody has started it again");
 }

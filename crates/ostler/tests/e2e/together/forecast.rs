@@ -6,7 +6,7 @@ use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::{Value, json};
 
 use super::{is_working, shared};
-use crate::missions::{SOON, agent, json_of, ok, plan, shell, until, with_campaign};
+use crate::missions::{SOON, agent, assignment, json_of, ok, plan, shell, until, with_campaign};
 
 fn git(home: &TestHome, args: &[&str]) {
     let done = Command::new("git")
@@ -24,17 +24,24 @@ fn events(home: &TestHome) -> Vec<Value> {
     all.filter(|event| event["kind"] == "COLLISION_FORECAST").collect()
 }
 
-#[test]
-fn a_collision_is_foreseen_after_a_turn_and_taken_back_after_another() {
+fn with_lock() -> TestHome {
     let home = with_campaign();
     git(&home, &["init", "-q", "-b", "main"]);
     fs::write(home.campaign_dir().join("lock"), "one\n").unwrap();
     git(&home, &["add", "lock"]);
     git(&home, &["commit", "-q", "-m", "first"]);
+    home
+}
+
+#[test]
+fn a_collision_is_foreseen_after_a_turn_and_taken_back_after_another() {
+    let home = with_lock();
     // One is done after its commit; the other commits nothing, and has a second turn in which it takes its change back.
     let waits = |file: &str| format!("until test -e $OSTLER_MISSION_DIR/{file}; do sleep 0.05; done");
-    let api = vec![shell("echo api > lock; git commit -q -a -m mine"), scenario::say("api")];
-    let ui = vec![shell(&format!("echo ui > lock; {}", waits("told"))), scenario::say("ui")];
+    let api = format!("{}; echo api > lock; git commit -q -a -m mine", waits("begin"));
+    let api = vec![shell(&api), scenario::say("api")];
+    let ui = format!("echo ui > lock; touch $OSTLER_MISSION_DIR/written; {}", waits("told"));
+    let ui = vec![shell(&ui), scenario::say("ui")];
     let last = vec![shell(&waits("over")), scenario::say("last")];
     let agents =
         [agent("api", "worktree = true", api), agent("ui", "worktree = true", ui), agent("last", "", last)];
@@ -46,9 +53,13 @@ fn a_collision_is_foreseen_after_a_turn_and_taken_back_after_another() {
     wait::until("ui works", SOON, || is_working(&home, "meet", "ui"));
     let second = format!("{}; git checkout -q lock", waits("go"));
     ok(&home, &["send", "meet-ui", &scenario::of(vec![shell(&second), scenario::say("as it was")])]);
-    assert_eq!(events(&home), Vec::<Value>::new(), "nothing is foreseen in the middle of a turn");
-    say("told");
+    wait::until("ui has written", SOON, || shared.join("written").exists());
+    assert_eq!(events(&home), Vec::<Value>::new(), "nobody looks before a turn is over");
+    say("begin");
+    // The turn of the other still runs: its tree is looked at as it is.
     wait::until("the collision is foreseen", SOON, || events(&home).len() == 1);
+    assert!(is_working(&home, "meet", "ui"));
+    say("told");
     let whole = json_of(&home, &["mission", "show", "meet"]);
     let seen = &whole["forecast"][0];
     assert_eq!((&seen["one"], &seen["other"]), (&json!("api"), &json!("ui")), "{whole}");
@@ -61,4 +72,34 @@ fn a_collision_is_foreseen_after_a_turn_and_taken_back_after_another() {
     assert_eq!(json_of(&home, &["mission", "show", "meet"])["forecast"], json!([]));
     say("over");
     until(&home, "meet", "completed");
+}
+
+#[test]
+fn what_the_last_one_leaves_is_foreseen_before_a_mission_without_a_merge_is_over() {
+    let home = with_lock();
+    let late =
+        "until test -e $OSTLER_MISSION_DIR/go; do sleep 0.05; done; echo b > lock; git commit -q -a -m mine";
+    let agents = [
+        agent(
+            "a",
+            "worktree = true",
+            vec![shell("echo a > lock; git commit -q -a -m mine"), scenario::say("a")],
+        ),
+        agent("b", "worktree = true", vec![shell(late), scenario::say("b")]),
+    ];
+    let head = "objective = \"Meet\"\nstrategy = \"parallel\"\nname = \"meet\"";
+    plan(&home, "plan.toml", head, &agents);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("a is over", SOON, || {
+        assignment(&json_of(&home, &["mission", "show", "meet"]), "a")["status"] == "completed"
+    });
+    assert_eq!(events(&home), Vec::<Value>::new());
+    fs::write(shared(&home, "meet").join("go"), "").unwrap();
+    let whole = until(&home, "meet", "completed");
+    assert_eq!(whole["forecast"][0]["paths"], json!(["lock"]), "{whole}");
+    let report = ok(&home, &["mission", "report", "meet"]);
+    assert!(report.contains("a × b: lock"), "{report}");
+    let log = ok(&home, &["mission", "logs", "meet", "-o", "jsonl"]);
+    let at = |kind: &str| log.lines().position(|line| line.contains(kind)).unwrap();
+    assert!(at("COLLISION_FORECAST") < at("MISSION_ENDED"), "{log}");
 }

@@ -97,6 +97,88 @@ fn what_was_not_committed_is_never_left_out_of_a_merge_silently() {
 }
 
 #[test]
+fn what_was_committed_beside_is_named_also_where_its_agent_came_back_to_its_own_branch() {
+    let home = with_repository();
+    let head = "objective = \"Merge\"\nname = \"back\"\nstrategy = \"sequential\"\n[defaults]\nworktree = true\n\
+                [merge]\ninto = \"main\"";
+    let back = |name: &str| shell(&format!("git checkout -q agent/back-{name}"));
+    let branch = |name: &str| shell(&format!("git checkout -q -b {name}"));
+    let agents = [
+        agent("a", "", vec![branch("feature"), commits("one"), back("a"), scenario::say("a")]),
+        agent(
+            "b",
+            "",
+            vec![
+                shell("git checkout -q --detach"),
+                commits("two"),
+                shell("git tag kept"),
+                back("b"),
+                scenario::say("b"),
+            ],
+        ),
+        // What came back with it, what was thrown away, and what only others made is not left out.
+        agent(
+            "c",
+            "",
+            vec![
+                branch("picked"),
+                commits("three"),
+                back("c"),
+                shell(
+                    "git merge -q --squash picked && git -c user.name=A -c user.email=a@shop.example commit -q -m it",
+                ),
+                commits("four"),
+                shell("git -c user.name=A -c user.email=a@shop.example commit -q --amend -m 'four again'"),
+                shell("git checkout -q --detach feature"),
+                back("c"),
+                scenario::say("c"),
+            ],
+        ),
+    ];
+    plan(&home, "plan.toml", head, &agents);
+    let (code, words) = refused(&home, &["mission", "start", "plan.toml"]);
+    assert_eq!(code, Some(17), "{words}");
+    let report = ok(&home, &["mission", "report", "back"]);
+    assert!(report.contains("a has 1 commit on feature, not on agent/back-a"), "{report}");
+    assert!(report.contains("b has 1 commit on kept, not on agent/back-b"), "{report}");
+    assert!(!report.contains("c has"), "{report}");
+    // One is brought along as it says, the other one is thrown away.
+    let cure = report.lines().find_map(|line| line.split_once("merge it: ")).unwrap().1;
+    let done = Command::new("sh").args(["-c", cure.trim_end_matches('`')]).status().unwrap();
+    assert!(done.success(), "{cure}");
+    git(&home, &["tag", "-d", "kept"]);
+    ok(&home, &["mission", "retry", "back", "-y"]);
+    until(&home, "back", "completed");
+    let files = git(&home, &["ls-tree", "--name-only", "main"]);
+    assert!(files.contains("one") && files.contains("three") && !files.contains("two"), "{files}");
+}
+
+#[test]
+fn a_price_that_is_set_later_reaches_what_was_done_and_what_is_planned() {
+    let home = with_campaign();
+    plan(&home, "plan.toml", "objective = \"Spend\"\nname = \"spend\"", &[agent("a", "", said("a"))]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let whole = until(&home, "spend", "completed");
+    let cost = |row: &Value| (row["cost_usd"].as_f64(), row["has_unpriced"].as_bool().unwrap());
+    assert_eq!((cost(&whole), cost(&assignment(&whole, "a"))), ((None, true), (None, true)), "{whole}");
+    assert_eq!(cost(&json_of(&home, &["mission", "ls", "-a"])["missions"][0]), (None, true));
+    let price = json_of(&home, &["mission", "plan", "plan.toml"])["price"].clone();
+    assert_eq!((&price["known"], &price["likely_usd"]), (&json!(0), &Value::Null), "{price}");
+    assert!(price["words"].as_str().unwrap().contains("no price for script"), "{price}");
+    assert!(ok(&home, &["mission", "report", "spend"]).contains("unknown (no price for"));
+    ok(&home, &["price", "set", "script", "input=2000", "output=10000"]);
+    let whole = json_of(&home, &["mission", "show", "spend"]);
+    let known = (Some(0.07), false);
+    assert_eq!((cost(&whole), cost(&assignment(&whole, "a"))), (known, known), "{whole}");
+    assert_eq!(cost(&json_of(&home, &["mission", "ls", "-a"])["missions"][0]), known);
+    let price = json_of(&home, &["mission", "plan", "plan.toml"])["price"].clone();
+    assert_eq!((&price["known"], price["likely_usd"].as_f64()), (&json!(1), Some(0.07)), "{price}");
+    let report = ok(&home, &["mission", "report", "spend"]);
+    assert!(report.contains("cost: $0.07") && !report.contains("unknown"), "{report}");
+    assert!(ok(&home, &["mission", "graph", "spend"]).contains("$0.07"));
+}
+
+#[test]
 fn what_was_committed_beside_the_own_branch_is_never_left_out_of_a_merge_silently() {
     let home = with_repository();
     let head = "objective = \"Merge\"\nname = \"beside\"\nstrategy = \"sequential\"\n[defaults]\nworktree = true\n\
@@ -317,7 +399,7 @@ fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
     let home = with_campaign();
     let text = "objective = \"x\"\n[limits]\nproviders = { scirpt = 1 }\naccounts = { wrok = 1 }\n\
                 [[agents]]\nname = \"a\"\ntask = \"t\"\nprovider = \"script\"\nagent = \"nobody\"\n\
-                [[agents]]\nname = \"b\"\ntask = \"t\"\nprovider = \"script\"\naccount = \"work\"\n";
+                account = \"play\"\n[[agents]]\nname = \"b\"\ntask = \"t\"\nprovider = \"script\"\naccount = \"work\"\n";
     fs::write(home.campaign_dir().join("plan.toml"), text).unwrap();
     for verb in ["plan", "start"] {
         let (code, words) = refused(&home, &["mission", verb, "plan.toml"]);
@@ -326,7 +408,8 @@ fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
             "plan.toml:3: a limit is of the provider \"scirpt\", which there is not (did you mean script?)",
             "plan.toml:4: a limit is of the account \"wrok\"",
             "plan.toml:9: a cannot run",
-            "plan.toml:14: b cannot run: script has no profile work",
+            "plan.toml:10: a cannot run: script has no profile play",
+            "plan.toml:15: b cannot run: script has no profile work",
         ] {
             assert!(words.contains(part), "{part}: {words}");
         }
@@ -367,4 +450,7 @@ fn limits_of_a_provider_hold_for_agents_that_name_none_and_a_pause_says_how_it_f
     let how = |word: &str| paused[word].as_u64().unwrap();
     assert_eq!(how("frozen_by_freezer") + how("frozen_by_signals"), 1, "{paused}");
     assert_eq!(paused["not_yet_frozen"], json!([]), "{paused}");
+    // Whoever lets it go on hears first what the rest of that may cost.
+    let said = ok(&home, &["mission", "resume", "wait", "--dry-run"]);
+    assert!(said.contains("goes on  a") && said.contains("price    "), "{said}");
 }

@@ -63,7 +63,8 @@ fn text_files_and_commits_are_handed_to_those_who_need_them() {
     let dir = "$OSTLER_MISSION_DIR";
     let make = format!(
         "echo text > made.txt; git add made.txt; git commit -q -m 'Make it'; echo report > {dir}/agents/make/report.md; \
-         ostler output plan 'two parts'; cat {dir}/context/objective.md > {dir}/agents/make/objective"
+         ostler output plan 'two parts'; cat {dir}/context/objective.md > {dir}/agents/make/objective; \
+         rm -rf {dir}/context; mv {dir}/context {dir}/away; echo changed > {dir}/context/plan.toml"
     );
     let uses = format!(
         "cat {dir}/agents/make/report.md > {dir}/got; git log --all --format=%s >> {dir}/got; \

@@ -9,7 +9,7 @@ use ostler_domain::{
 use super::*;
 use crate::testing::{
     NOW, ago,
-    mission::{Stage, in_the_middle, whole},
+    mission::{Stage, crowd, in_the_middle, whole},
 };
 
 fn shown(stage: &Stage, whole: Option<&WholeMission>, width: usize) -> String {
@@ -105,4 +105,33 @@ fn a_terminal_without_letters_gets_signs_of_its_own() {
     let seen = Seen { state: &stage.state, sessions: &stage.sessions, whole: None, now: NOW };
     let graph: Vec<String> = seen.graph(Some(120)).iter().map(|line| line.show(&look)).collect();
     assert!(graph.iter().all(|line| line.is_ascii() && !line.contains('?')), "{graph:#?}");
+}
+
+#[test]
+fn on_a_small_screen_who_needs_you_comes_first_and_what_is_done_is_counted() {
+    let mut stage = crowd(40);
+    for place in 0..34 {
+        stage.start(place, 600);
+        stage.end(place, 60, AssignmentStatus::Completed, 10);
+    }
+    (34..39).for_each(|place| stage.start(place, 50));
+    let asks = stage.sessions.last_mut().unwrap();
+    let id = ApprovalId::new(ago(3), 9);
+    asks.attention = Some(Attention::WaitingApproval);
+    asks.evidence = "run: cargo add governor".to_owned();
+    asks.approvals_open = vec![id];
+    let look = Look::plain(Some(80));
+    let seen = Seen { state: &stage.state, sessions: &stage.sessions, whole: None, now: NOW };
+    for rows in [8, 12, 22, 30] {
+        let lines: Vec<String> = seen.fitting(&look, rows).iter().map(|line| line.show(&look)).collect();
+        let screen = lines.join("\n");
+        assert!(lines.len() <= rows && lines.iter().all(|line| line.chars().count() <= 80), "{screen}");
+        let asks = screen.find(&format!("member-39  for you: ostler allow {}", id.short()));
+        let works = screen.find("member-35 ●");
+        assert!(asks.is_some(), "{rows}: {screen}");
+        assert!(rows < 12 || works > asks, "{rows}: {screen}");
+        assert!(rows < 22 || screen.contains("34 completed"), "{rows}: {screen}");
+    }
+    let whole: Vec<_> = seen.lines(&look);
+    assert_eq!(seen.fitting(&look, whole.len()).len(), whole.len(), "where it fits all of it is shown");
 }

@@ -217,6 +217,11 @@ impl Dice {
     }
 
     pub(crate) fn retry_mission(&mut self) -> RetryMission {
-        RetryMission { who: self.text(), which: self.some(Self::text), budget: self.maybe(Self::amount) }
+        RetryMission {
+            who: self.text(),
+            which: self.some(Self::text),
+            budget: self.maybe(Self::amount),
+            more_time: self.maybe(|dice| Duration::from_micros(dice.number() >> 8)),
+        }
     }
 }
