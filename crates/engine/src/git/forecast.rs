@@ -56,6 +56,7 @@ impl Shared {
             hidden: campaign.policy.hide.clone(),
             turn: view.turns,
             cause: Cause::Turn,
+            put_back_to: None,
         };
         let _alone = self.git.alone(campaign.id).await;
         let _room = self.git.at_once.acquire().await;
