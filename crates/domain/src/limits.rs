@@ -145,6 +145,8 @@ pub const MODEL_HOLD: Duration = Duration::from_secs(4 * 60);
 pub const MODEL_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 /// How often a call that waits looks whether it may go on.
 pub const MODEL_HOLD_LOOK: Duration = Duration::from_millis(200);
+/// How long it waits before anybody is told: what several share is divided anew after each call, and is there in a moment.
+pub const MODEL_HOLD_TOLD_AFTER: Duration = Duration::from_millis(400);
 /// Longest name of an answer or a model.
 pub const METER_NAME_BYTES: usize = 200;
 /// How long connections that are cut at a session's end may take to be counted.

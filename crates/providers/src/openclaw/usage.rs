@@ -19,5 +19,6 @@ pub(super) fn call_usage(message: &Value) -> Option<CallUsage> {
         usage,
         model: message["model"].as_str().map(str::to_owned),
         call: message["responseId"].as_str().map(str::to_owned),
+        is_estimated: false,
     })
 }
