@@ -105,6 +105,11 @@ impl Epoch {
 }
 
 impl Shared {
+    /// How many sessions have an agent that runs, or is about to.
+    pub(crate) fn at_large(&self) -> u64 {
+        self.line.who_runs().iter().filter(|id| self.sessions.has_agent(id)).count() as u64
+    }
+
     pub(crate) fn new(
         store: Store,
         epoch: u64,
