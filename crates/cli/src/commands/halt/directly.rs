@@ -95,7 +95,10 @@ pub(super) async fn halt(app: &App, freeze: bool, why: &str, without: Without) -
             Ok(ended) => (ended, false),
             Err(why) => (why, true),
         },
-        Without::Refused(refusal) => (format!("the daemon refused: {}", refusal.message), true),
+        Without::Refused(refusal) => {
+            let why = refusal.why.as_deref().map(|why| format!(": {}", in_a_line(why))).unwrap_or_default();
+            (format!("the daemon could not: {}{why}", refusal.message), true)
+        }
     };
     let told = tell(app, &home, &asked).await.unwrap_or_else(|why| {
         failed.push(why);
@@ -119,13 +122,9 @@ pub(super) async fn halt(app: &App, freeze: bool, why: &str, without: Without) -
         },
     };
     let is_left = !told.left.is_empty();
-    let holds = recorded || home.halt_json().exists();
-    say(app, &asked, told, &because, recorded, failed)?;
-    match without {
-        // What it has to say is the command's own failure, as it is where it alone was asked.
-        Without::Refused(refusal) => Err(refusal.into()),
-        _ => Ok(if holds && !is_left { exit_code::OK } else { exit_code::PARTLY }),
-    }
+    let is_written = home.halt_json().exists();
+    say(app, &asked, told, &because, (recorded, is_written), failed)?;
+    Ok(if (recorded || is_written) && !is_left { exit_code::OK } else { exit_code::PARTLY })
 }
 
 fn by() -> By {
@@ -154,10 +153,14 @@ async fn end_silent(home: &Home) -> Result<String, String> {
         return Err(format!("{silent}, and it is not known which process it is"));
     };
     let pid = daemon.pid;
+    if start_time(pid) != Some(daemon.start_time) || is_gone(pid) {
+        // Its service's socket is there, and takes connections for the next one.
+        return Ok("no daemon answers".to_owned());
+    }
     let silent = format!("the daemon (pid {pid}) does not answer");
     let kill = || {
         let process = pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()?;
-        // Looked up behind the descriptor: what it names now, it names for ever.
+        // Looked up again behind the descriptor: what it names now, it names for ever.
         (start_time(pid)? == daemon.start_time).then_some(())?;
         pidfd_send_signal(&process, Signal::KILL).ok()
     };
@@ -208,7 +211,7 @@ fn say(
     asked: &HaltFile,
     told: Told,
     because: &str,
-    recorded: bool,
+    (recorded, is_written): (bool, bool),
     failed: Vec<String>,
 ) -> Result<(), Failure> {
     let ui = &app.ui;
@@ -230,7 +233,7 @@ fn say(
     for what in &failed {
         ui.insist(&Line::toned(Tone::Warn, "note: ").plain(what.as_str()));
     }
-    if !recorded {
+    if !recorded && is_written {
         let holds = "the halt is written down and holds when a daemon comes back   ";
         ui.insist(&Line::of(holds).with(Tone::Accent, "ostler doctor").faint("   may say why none does"));
     }
