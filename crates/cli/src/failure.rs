@@ -50,7 +50,9 @@ impl Failure {
     /// What fits several is asked for again by the command that was typed, with what names one alone in its place.
     pub(crate) fn in_the_words_of(self, typed: &[String]) -> Self {
         let Failure::Refused(mut refusal) = self else { return self };
-        let fits = |word: &String| refusal.message.starts_with(&format!("\"{word}\" fits"));
+        // An address may be answered by the name in it.
+        let is_word = |word: &str| refusal.message.starts_with(&format!("\"{word}\" fits"));
+        let fits = |word: &String| is_word(word) || word.rsplit('/').next().is_some_and(is_word);
         if refusal.reason == Reason::Ambiguous
             && let Some(place) = typed.iter().position(fits)
         {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use ostler_domain::{
-    CampaignId, Name, Policy, Refusal, SessionId,
+    CampaignId, Name, Policy, Refusal, SessionId, Time,
     admission::{Account, Candidate},
     campaign::Campaign,
     conversation::Entry,
@@ -51,6 +51,8 @@ use crate::{
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
+    /// When this daemon began.
+    pub(crate) began: Time,
     pub(crate) program: Program,
     pub(crate) options: Options,
     pub(crate) epoch: Epoch,
@@ -127,6 +129,7 @@ impl Shared {
             programs: Programs::below(&options.state_dir),
             watcher,
             store,
+            began: clock.now().wall,
             clock,
             program,
             options,

@@ -383,7 +383,8 @@ impl Engine {
         }
     }
 
-    /// The name asked for, or one of those made, that no session of the campaign has which has not ended.
+    /// The name asked for, if no session of the campaign has it that has not ended; or one of those made, that no conversation
+    /// of the campaign ever had: whoever says a name that nobody chose means one.
     pub(crate) async fn free_name(
         &self,
         campaign: CampaignId,
@@ -401,13 +402,14 @@ impl Engine {
                 format!("{name} is the name of a session that has not ended"),
             )
             .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
-            .hint(format!("ostler send {name} \"…\""), "says something to that one"));
+            .hint(format!("ostler send {} \"…\"", holder.id.short()), "says something to that one"));
         }
         let mut search = FreeNumber::default();
         while let Some(number) = search.question() {
             let name = made(number);
             let is_agent = self.shared.store.agent_named(campaign, name.as_str()).await?.is_some();
-            search.answer(number, is_agent || self.holder_of(campaign, &name).await?.is_some());
+            search
+                .answer(number, is_agent || self.shared.store.is_conversation_named(campaign, &name).await?);
         }
         Ok(made(search.found()))
     }
