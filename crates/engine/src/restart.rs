@@ -412,7 +412,8 @@ pub(crate) async fn anew(
     let old = loaded.map(|loaded| loaded.state);
     let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", last.id)))?;
     let before = old.created();
-    let campaign = engine.campaign_to_go_on_in(before, format!("ostler send {} \"…\"", fresh.name)).await?;
+    let campaign =
+        engine.campaign_to_go_on_in(before, format!("ostler send {} \"…\"", fresh.id.short())).await?;
     engine.check_workplace(&campaign)?;
     engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
     engine.shared.check_confinable().await?;

@@ -3,11 +3,10 @@
 use ostler_client::Session;
 use ostler_domain::{
     SessionId,
-    budget::Amount,
     event::Held,
-    price::Dollars,
     session::{Attention, Hold},
 };
+pub use ostler_form::held::larger_budget;
 
 use crate::{Line, Tone, row};
 
@@ -39,20 +38,12 @@ pub fn is_own(session: &Session) -> bool {
     !["campaign ", "agent "].iter().any(|whose| session.evidence.starts_with(whose))
 }
 
-/// A budget with which a session that has used up its own could go on; none where another would not help.
-pub fn larger_budget(session: &Session) -> Option<Amount> {
-    let Amount { tokens, dollars } = session.budget?.amount();
-    let is_unpriced = !session.cost.unpriced.is_empty();
-    let larger = Amount {
-        tokens: tokens.map(|most| most.max(session.usage.budgeted()).saturating_mul(2)),
-        dollars: dollars.map(|most| Dollars(most.0.max(session.cost.paid.0).saturating_mul(2))),
-    };
-    (dollars.is_none() || !is_unpriced).then_some(larger)
-}
-
 #[cfg(test)]
 mod tests {
-    use ostler_domain::{Budget, Usage, budget::WhenUsedUp};
+    use ostler_domain::{
+        Budget, Usage,
+        budget::{Amount, WhenUsedUp},
+    };
 
     use super::*;
     use crate::{Look, testing};
@@ -65,12 +56,15 @@ mod tests {
         session.attention = Some(Attention::BudgetHold);
         session.evidence = "510k of 500k tokens used".to_owned();
         let short = session.id.short();
-        let own = format!(
-            "{short} is held at its budget: 510k of 500k tokens used · ostler resume {short} --budget AMOUNT"
-        );
-        assert_eq!(said(at_a_budget(&session)), Some(own.clone()));
+        let own = |amount: &str| {
+            let held = format!("{short} is held at its budget: 510k of 500k tokens used");
+            Some(format!("{held} · ostler resume {short} --budget {amount}"))
+        };
+        session.budget = Some(Budget::new(Amount::parse("500k").unwrap(), WhenUsedUp::Hold));
+        session.usage = Usage { input: 510_000, ..Usage::default() };
+        assert_eq!(said(at_a_budget(&session)), own("1020k"));
         let held = |hold| Held { hold, reason: session.evidence.clone() };
-        assert_eq!(said(at_a_budget_now(&session.id, &held(Hold::Budget))), Some(own));
+        assert_eq!(said(at_a_budget_now(&session.id, &held(Hold::Budget))), own("AMOUNT"));
         let shared = said(at_a_budget_now(&session.id, &held(Hold::CampaignBudget))).unwrap();
         assert!(shared.ends_with(&format!("ostler show {short}")), "{shared}");
         assert_eq!(said(at_a_budget_now(&session.id, &held(Hold::Halt))), None);

@@ -1,6 +1,24 @@
 //! What lets a session go on that is held at a budget.
 
 use super::View;
+use crate::{budget::Amount, price::Dollars};
+
+/// A budget with which a session that has used up its own could go on; none where another would not help.
+pub fn larger_budget(session: &View) -> Option<Amount> {
+    let Amount { tokens, dollars } = session.budget?.amount();
+    let is_unpriced = !session.cost.unpriced.is_empty();
+    let larger = Amount {
+        tokens: tokens.map(|most| most.max(session.usage.budgeted()).saturating_mul(2)),
+        dollars: dollars.map(|most| Dollars(most.0.max(session.cost.paid.0).saturating_mul(2))),
+    };
+    (dollars.is_none() || !is_unpriced).then_some(larger)
+}
+
+/// What lets a session go on that has used up a budget of its own.
+pub fn raise(session: &View) -> String {
+    let larger = larger_budget(session).map_or_else(|| "AMOUNT".to_owned(), |larger| larger.to_string());
+    format!("ostler resume {} --budget {larger}", session.id.short())
+}
 
 /// What lets a session go on that is held at its budget, at its agent's, or at its campaign's.
 pub fn budget_cure(session: &View) -> String {
@@ -11,7 +29,7 @@ pub fn budget_cure(session: &View) -> String {
         (None, Some(_)) if held.starts_with("agent ") => {
             shared_budget_cure(session, &session.campaign.short())
         }
-        (None, _) => format!("ostler resume {} --budget AMOUNT", session.id.short()),
+        (None, _) => raise(session),
     }
 }
 

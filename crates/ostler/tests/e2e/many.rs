@@ -331,7 +331,8 @@ async fn who_no_longer_fits_when_many_are_confirmed_is_left_alone() {
         wanted.initial_message = Some("hello".to_owned());
         ids.push(client.create_session(wanted).await.unwrap().id.to_string());
     }
-    let is_idle = |view: &View| view.attention == Some(Attention::Idle);
+    // Before it is started, too, it is about nothing.
+    let is_idle = |view: &View| view.attention == Some(Attention::Idle) && view.status == Status::Running;
     for id in &ids {
         home.reaches(id, "rest", is_idle).await;
     }
