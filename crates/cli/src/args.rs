@@ -369,6 +369,25 @@ mod tests {
     }
 
     #[test]
+    fn every_list_takes_the_flags_of_all() {
+        fn check(command: &clap::Command, path: &str, lists: &mut usize) {
+            if command.get_name() == "ls" {
+                *lists += 1;
+                for flag in ["columns", "no_headers", "limit", "watch"] {
+                    let has = command.get_arguments().any(|arg| arg.get_id() == flag);
+                    assert!(has, "{path} has no --{flag}");
+                }
+            }
+            let below = command.get_subcommands().filter(|one| one.get_name() != "help");
+            below.for_each(|one| check(one, &format!("{path} {}", one.get_name()), lists));
+        }
+        let (mut tree, mut lists) = (command("0.0.0"), 0);
+        tree.build();
+        check(&tree, "ostler", &mut lists);
+        assert!(lists >= 17, "{lists}");
+    }
+
+    #[test]
     fn everything_has_a_help_text() {
         fn check(command: &clap::Command) {
             for sub in command.get_subcommands() {

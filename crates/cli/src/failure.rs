@@ -60,10 +60,12 @@ impl Failure {
             && let Some(place) = typed.iter().position(fits)
         {
             let words: Vec<_> = typed[..place].iter().skip(1).map(|word| shell_word(word)).collect();
+            let rest: String =
+                typed[place + 1..].iter().map(|word| format!(" {}", shell_word(word))).collect();
             for hint in &mut refusal.hints {
                 let ways = ["ostler show ", "ostler conversation show "];
                 if let Some(one) = ways.iter().find_map(|way| hint.command.strip_prefix(way)) {
-                    hint.command = format!("ostler {} {one}", words.join(" "));
+                    hint.command = format!("ostler {} {one}{rest}", words.join(" "));
                 }
             }
         }
@@ -107,6 +109,22 @@ impl From<io::Error> for Failure {
             _ => Refusal::new(Reason::Internal, format!("the output cannot be written: {error}")).into(),
         }
     }
+}
+
+/// The command that was typed, with one more word: to be pasted.
+pub(crate) fn typed_with(more: &str) -> String {
+    let typed: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
+    format!("ostler {} {more}", typed.join(" "))
+}
+
+/// Why something was refused, in a line: what a parser draws of a file is left out.
+pub(crate) fn in_a_line(why: &str) -> String {
+    let is_drawn = |line: &&str| {
+        let rest = line.trim_start().trim_start_matches(|letter: char| letter.is_ascii_digit());
+        rest.trim_start().starts_with('|')
+    };
+    let said = why.lines().filter(|line| !is_drawn(line)).map(str::trim).filter(|line| !line.is_empty());
+    said.collect::<Vec<_>>().join(": ")
 }
 
 /// The exit code of a reason.
@@ -332,7 +350,11 @@ mod tests {
 
     #[test]
     fn what_fits_several_is_asked_for_by_the_command_that_was_typed() {
-        let typed = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let typed = |line: &str| {
+            let (words, quoted) = line.split_once(" '").unwrap_or((line, ""));
+            let quoted = quoted.strip_suffix('\'');
+            words.split(' ').chain(quoted).map(str::to_owned).collect::<Vec<_>>()
+        };
         let fits = || {
             Failure::from(
                 Refusal::new(Reason::Ambiguous, "\"7q4x\" fits 2 sessions")
@@ -341,7 +363,7 @@ mod tests {
         };
         let said = |line: &str| fits().in_the_words_of(&typed(line)).to_refusal().hints[0].command.clone();
         assert_eq!(said("ostler stop --now 7q4x"), "ostler stop --now ID");
-        assert_eq!(said("ostler send 7q4x hello"), "ostler send ID");
+        assert_eq!(said("ostler send 7q4x 'hello you'"), "ostler send ID 'hello you'");
         assert_eq!(said("ostler show -"), "ostler show ID", "what is meant is not on the line");
         let alike = Refusal::new(Reason::Ambiguous, "\"api\" fits 2 sessions")
             .hint("ostler show shop/api", "RUNNING, in shop")

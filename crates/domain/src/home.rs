@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, SessionId, time::BootId};
+use crate::{ConversationId, SessionId, Time, event::By, time::BootId};
 
 /// The directories that one daemon and its clients share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,6 +110,11 @@ impl Home {
         self.state.join("daemon.json")
     }
 
+    /// A halt that no daemon has recorded yet; see [`HaltFile`].
+    pub fn halt_json(&self) -> PathBuf {
+        self.state.join("halt.json")
+    }
+
     /// Touched while somebody looks at this machine's screen: whoever sees it is not told by the desktop.
     pub fn looked_at(&self) -> PathBuf {
         self.run.join("looked-at")
@@ -183,6 +188,30 @@ pub struct DaemonFile {
     pub boot: Option<BootId>,
 }
 
+/// What `halt.json` says: everything was to stop while no daemon answered. The next one holds to it before it does anything
+/// else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HaltFile {
+    pub freeze: bool,
+    pub by: By,
+    #[serde(default)]
+    pub why: String,
+    pub since: Time,
+}
+
+impl HaltFile {
+    /// What a file says that somebody wrote by `now`. One that makes no sense stops everything all the same, by freezing:
+    /// nothing is lost by that.
+    pub fn read(text: &[u8], now: Time) -> HaltFile {
+        serde_json::from_slice(text).unwrap_or_else(|_| HaltFile {
+            freeze: true,
+            by: By("halt.json".to_owned()),
+            why: "what it says is not understood".to_owned(),
+            since: now,
+        })
+    }
+}
+
 /// The log that was put aside so many times ago: `daemon.log.1` is the last.
 pub fn old_log(log: &Path, n: u32) -> PathBuf {
     log.with_extension(format!("log.{n}"))
@@ -216,6 +245,24 @@ mod tests {
             resolve(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s"), ("XDG_CONFIG_HOME", "relative")]).unwrap();
         assert_eq!((home.state(), home.run()), (Path::new("/s/ostler"), Path::new("/s/ostler")));
         assert_eq!(home.config(), Path::new("/h/.config/ostler"));
+    }
+
+    #[test]
+    fn a_halt_that_makes_no_sense_is_one() {
+        let now = Time::from_micros(7);
+        let asked = HaltFile {
+            freeze: false,
+            by: By("ann".to_owned()),
+            why: "fire".to_owned(),
+            since: Time::from_micros(3),
+        };
+        let text = r#"{"freeze":false,"by":"ann","why":"fire","since":3}"#;
+        assert_eq!(serde_json::to_string(&asked).unwrap(), text);
+        assert_eq!(HaltFile::read(text.as_bytes(), now), asked);
+        for broken in ["", "{", r#"{"freeze":"#] {
+            let read = HaltFile::read(broken.as_bytes(), now);
+            assert!(read.freeze && read.since == now, "{broken}");
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct DaemonStatus {
     pub schema_version: u32,
     /// Sessions that wait to start.
     pub waiting: u64,
-    /// Sessions that have a process, or are about to.
+    /// Sessions whose agent runs, or is about to: those that end and have nothing left of it are none.
     pub running: u64,
     pub disk: DiskRoom,
     /// What a person is to be told of.
@@ -56,7 +56,7 @@ impl Engine {
     pub async fn status(&self) -> Result<DaemonStatus, Refusal> {
         let Count { known, attached, keepers, keeper_versions } = self.shared.sessions.count();
         let (sessions, running) = match self.shared.line.is_complete() {
-            true => (known, self.shared.line.running()),
+            true => (known, self.shared.at_large()),
             // Those that the daemon before us left are still being looked for.
             false => {
                 let unended = known.max(self.shared.store.unended_sessions().await?.len() as u64);

@@ -152,6 +152,13 @@ impl Line {
         self.lock().values().filter(|place| place.standing == Standing::Runs).count() as u64
     }
 
+    /// The sessions of those.
+    pub(crate) fn who_runs(&self) -> Vec<SessionId> {
+        let places = self.lock();
+        let running = places.iter().filter(|(_, place)| place.standing == Standing::Runs);
+        running.map(|(id, _)| *id).collect()
+    }
+
     /// Who may start now, and who is to make room. The former count as running from here on; their actors say so, or
     /// that they cannot. The latter are only asked: they may have been told something meanwhile.
     fn admit(&self, limits: &Limits, room: &Room, names: &BTreeMap<CampaignId, String>, now: &Now) -> Called {

@@ -1,19 +1,58 @@
 //! The emergency stop: every agent killed or frozen, and nothing started until it is released.
 
-use std::time::Duration;
+use std::{fs, io, path::Path, time::Duration};
 
 use ostler_domain::{
     Event, Reason, Refusal, SessionId,
     event::{HaltReleased, Halted},
+    home::HaltFile,
     session::{Phase, Request, View},
 };
-use ostler_store::{Commit, Halt, Urgency};
+use ostler_store::{Commit, Halt, Store, Urgency};
 use tokio::{task::JoinSet, time::Instant};
 
-use crate::{Change, Engine, restart};
+use crate::{Change, Clock, Engine, restart};
 
 /// How long a halt waits to see its agents dead. A keeper that hangs is killed within this time.
 const DEAD_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// The halt that a daemon begins with: the one that is recorded, or one that was asked for while no daemon answered. It holds
+/// also where it cannot be recorded, and is asked for until it is.
+pub(crate) async fn take_up(store: &Store, asked: &Path, clock: &Clock) -> Result<Option<Halt>, Refusal> {
+    let recorded = store.halt().await?;
+    let text = match fs::read(asked) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(recorded),
+        // Somebody asked for something, and nothing is started on the chance that it was not this.
+        text => text.unwrap_or_default(),
+    };
+    let HaltFile { freeze, by, why, since } = HaltFile::read(&text, clock.now().wall);
+    let halt = Halt { freeze, by, why, since };
+    if recorded.as_ref() != Some(&halt) {
+        let halted = Halted { freeze, by: halt.by.clone(), why: halt.why.clone() };
+        let commit = Commit {
+            urgency: Urgency::Control,
+            node_events: vec![(since, Event::Halted(halted))],
+            session: None,
+            request: None,
+        };
+        if let Err(error) = store.commit(commit).await {
+            tracing::error!(%error, "the halt holds, and is not recorded yet");
+            return Ok(Some(halt));
+        }
+    }
+    if let Err(error) = forget(asked) {
+        tracing::warn!(%error, "the halt is recorded, and what asked for it is still there");
+    }
+    Ok(Some(halt))
+}
+
+/// What asked for a halt is not there any more.
+fn forget(asked: &Path) -> io::Result<()> {
+    match fs::remove_file(asked) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
 
 impl Engine {
     /// The halt in force, if there is one.
@@ -47,6 +86,9 @@ impl Engine {
             return Err(Refusal::from(error)
                 .because("agents were told to stop all the same; the halt holds until this daemon ends"));
         }
+        if let Err(error) = forget(&self.shared.options.halt_json) {
+            tracing::warn!(%error, "an earlier halt is still asked for");
+        }
         let reached = if freeze { told.len() as u64 } else { self.until_dead(&told).await };
         Ok((halt, reached))
     }
@@ -66,6 +108,12 @@ impl Engine {
 
     /// Lets everything go on: frozen agents, sessions that waited to start, restarts that were due.
     pub async fn release_halt(&self, change: Change) -> Result<u64, Refusal> {
+        // First: one that is recorded can be released again, one that is asked for would come back with the next daemon.
+        let asked = &self.shared.options.halt_json;
+        forget(asked).map_err(|error| {
+            Refusal::new(Reason::StoreReadOnly, format!("{} cannot be removed", asked.display()))
+                .because(error.to_string())
+        })?;
         if self.halted().is_none() || change.done_before(&self.shared.store, "release_halt").await?.is_some()
         {
             return Ok(0);

@@ -15,6 +15,8 @@ pub struct Options {
     pub state_dir: PathBuf,
     /// Where keepers learn which program is the daemon.
     pub daemon_json: PathBuf,
+    /// Where a halt is asked for that no daemon has recorded yet.
+    pub halt_json: PathBuf,
     /// Directories that may not become campaigns, nor hold one.
     pub own_dirs: Vec<PathBuf>,
     pub home_dir: Option<PathBuf>,

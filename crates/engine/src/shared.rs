@@ -10,7 +10,7 @@ use std::{
 };
 
 use ostler_domain::{
-    CampaignId, Name, Policy, Refusal, SessionId,
+    CampaignId, Name, Policy, Refusal, SessionId, Time,
     admission::{Account, Candidate},
     campaign::Campaign,
     conversation::Entry,
@@ -52,6 +52,8 @@ use crate::{
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
+    /// When this daemon began.
+    pub(crate) began: Time,
     pub(crate) program: Program,
     pub(crate) options: Options,
     pub(crate) epoch: Epoch,
@@ -108,6 +110,11 @@ impl Epoch {
 }
 
 impl Shared {
+    /// How many sessions have an agent that runs, or is about to.
+    pub(crate) fn at_large(&self) -> u64 {
+        self.line.who_runs().iter().filter(|id| self.sessions.has_agent(id)).count() as u64
+    }
+
     pub(crate) fn new(
         store: Store,
         epoch: u64,
@@ -125,6 +132,7 @@ impl Shared {
             programs: Programs::below(&options.state_dir),
             watcher,
             store,
+            began: clock.now().wall,
             clock,
             program,
             options,

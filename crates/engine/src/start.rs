@@ -13,7 +13,9 @@ use tokio::{
     time::{Duration, timeout},
 };
 
-use crate::{Change, Clock, Engine, Options, Program, VERSION, restart, session::Command, shared::Shared};
+use crate::{
+    Change, Clock, Engine, Options, Program, VERSION, halt, restart, session::Command, shared::Shared,
+};
 
 /// Sessions looked for at once when the daemon starts.
 const ADOPTED_AT_ONCE: usize = 32;
@@ -51,7 +53,7 @@ impl Engine {
         }
         let store = opened.store;
         let (epoch, is_recorded) = begin_epoch(&store).await?;
-        let held = (store.halt().await?, store.drain().await?);
+        let held = (halt::take_up(&store, &options.halt_json, &clock).await?, store.drain().await?);
         let shared = Arc::new(Shared::new(store, epoch, clock, program, options, held));
         crate::accounts::keep(&shared);
         crate::admission::keep(&shared);
@@ -140,9 +142,9 @@ impl Engine {
             self.tell_all(request, &change).await;
             let _ = timeout(STOP_WITHIN, self.until_no_sessions()).await;
         }
-        // Who waits in the line has no process that could go on.
+        // Who waits in the line has no process that could go on, nor has one of which only the last words are missing.
         let left = match self.shared.line.is_complete() {
-            true => self.shared.line.running(),
+            true => self.shared.at_large(),
             false => self.shared.sessions.count().known,
         };
         let now = self.shared.clock.now().wall;

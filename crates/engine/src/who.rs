@@ -191,10 +191,37 @@ impl Engine {
         Err(hints.fold(refusal, |refusal, (command, effect, _)| refusal.hint(command, effect)))
     }
 
+    /// Refuses a name that several conversations of a campaign have none of which is at work: whoever says something to it
+    /// would wake the last one, and may mean another.
+    pub(crate) async fn check_one_sleeps(&self, who: &str, found: &View) -> Result<(), Refusal> {
+        let is_named = who.rsplit('/').next() == Some(found.name.as_str());
+        if !is_named || found.outcome.is_none() {
+            return Ok(());
+        }
+        let mut asleep = self.shared.store.conversations_named(found.name.as_str()).await?;
+        asleep.retain(|other| other.campaign == found.campaign && other.closed.is_none());
+        if asleep.len() < 2 {
+            return Ok(());
+        }
+        let message = format!("\"{}\" fits {} conversations", found.name, asleep.len());
+        let mut refusal = Refusal::new(Reason::Ambiguous, message)
+            .because("none of them is at work, and what is said to one wakes it");
+        for other in asleep.iter().take(CANDIDATES) {
+            let Some(last) = self.last_session(other.id).await? else { continue };
+            let said =
+                last.last_completion.as_deref().or(last.obituary.as_ref().map(|end| end.sentence.as_str()));
+            let effect = format!("{}: {}", last.status.as_str(), one_line(said.unwrap_or_default(), 60));
+            refusal = refusal.hint(format!("ostler show {}", last.id.short()), effect);
+        }
+        Err(refusal)
+    }
+
     /// Says which sessions a name may mean, and how each is called without doubt.
     async fn in_several(&self, who: &str, several: &[View]) -> Result<Refusal, Refusal> {
         let campaigns = self.shared.store.campaigns().await?;
-        let refusal = several.iter().take(CANDIDATES).fold(ambiguous(who, several), |refusal, view| {
+        // Their names are alike, their short ids are not.
+        let unhinted = Refusal { hints: Vec::new(), ..ambiguous(who, several) };
+        Ok(several.iter().take(CANDIDATES).fold(unhinted, |refusal, view| {
             let campaign = campaigns.iter().find(|campaign| campaign.id == view.campaign);
             let is_alone = several.iter().filter(|other| other.campaign == view.campaign).count() == 1;
             match campaign.filter(|_| is_alone) {
@@ -207,10 +234,7 @@ impl Engine {
                     format!("{}, last heard of {}", view.status.as_str(), view.updated_at.rfc3339()),
                 ),
             }
-        });
-        // A way to each of them is better than the advice to find one.
-        let hints = refusal.hints.iter().skip(1).cloned().collect();
-        Ok(Refusal { hints, ..refusal })
+        }))
     }
 
     /// The newest session of a filter, one that has not ended first.
@@ -236,6 +260,8 @@ impl Engine {
             && view.status != Status::Starting
         {
             view.detached();
+            // Whatever it was about before, to this daemon it has been nothing else.
+            view.attention_since = view.attention_since.max(self.shared.began);
         }
     }
 
@@ -278,7 +304,10 @@ fn ambiguous(who: &str, several: &[View]) -> Refusal {
     } else {
         several.len().to_string()
     };
-    Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {count} sessions", one_line(who, 64)))
-        .hint("ostler show ID", "takes the whole id, or more of it")
-        .because(format!("{}{more}", shown.join(" · ")))
+    let refusal = Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {count} sessions", one_line(who, 64)))
+        .because(format!("{}{more}", shown.join(" · ")));
+    // Whole: their ends are alike.
+    several.iter().take(CANDIDATES).fold(refusal, |refusal, view| {
+        refusal.hint(format!("ostler show {}", view.id), format!("{}, {}", view.name, view.status.as_str()))
+    })
 }

@@ -16,6 +16,7 @@ mod cgroup;
 mod clock;
 mod command;
 mod ctl;
+mod emergency;
 mod ending;
 mod feed;
 mod gateway;
@@ -62,6 +63,11 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `ostler internal halt`: stops every agent of a home where no daemon does.
+pub fn halt(args: &[OsString]) -> ExitCode {
+    emergency::run(args)
 }
 
 /// `ostler internal command`: runs a command in a sandbox for its caller.

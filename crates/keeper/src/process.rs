@@ -80,7 +80,8 @@ pub(crate) fn descendants(root: u32) -> Vec<Process> {
     found
 }
 
-fn all() -> impl Iterator<Item = Process> {
+/// Everything that lives.
+pub(crate) fn all() -> impl Iterator<Item = Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten();
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.filter_map(Process::find)

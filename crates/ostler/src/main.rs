@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().skip(1).map_while(|arg| arg.to_str()).collect();
     match words.as_slice() {
         ["internal", "keeper"] => ostler_keeper::run(),
+        ["internal", "halt", ..] => ostler_keeper::halt(&args[3..]),
         ["internal", "check"] => ostler_sandbox::report(),
         ["internal", "attack", name] => ostler_attack::inside(name),
         ["internal", "attack-suite", ..] => ostler_attack::suite(&args[3..]),

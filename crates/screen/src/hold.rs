@@ -6,6 +6,7 @@ use ostler_domain::{
     event::Held,
     session::{Attention, Hold},
 };
+pub use ostler_form::held::larger_budget;
 
 pub use ostler_form::held::larger_budget;
 
@@ -57,12 +58,15 @@ mod tests {
         session.attention = Some(Attention::BudgetHold);
         session.evidence = "510k of 500k tokens used".to_owned();
         let short = session.id.short();
-        let own = format!(
-            "{short} is held at its budget: 510k of 500k tokens used · ostler resume {short} --budget AMOUNT"
-        );
-        assert_eq!(said(at_a_budget(&session)), Some(own.clone()));
+        let own = |amount: &str| {
+            let held = format!("{short} is held at its budget: 510k of 500k tokens used");
+            Some(format!("{held} · ostler resume {short} --budget {amount}"))
+        };
+        session.budget = Some(Budget::new(Amount::parse("500k").unwrap(), WhenUsedUp::Hold));
+        session.usage = Usage { input: 510_000, ..Usage::default() };
+        assert_eq!(said(at_a_budget(&session)), own("1020k"));
         let held = |hold| Held { hold, reason: session.evidence.clone() };
-        assert_eq!(said(at_a_budget_now(&session.id, &held(Hold::Budget))), Some(own));
+        assert_eq!(said(at_a_budget_now(&session.id, &held(Hold::Budget))), own("AMOUNT"));
         let shared = said(at_a_budget_now(&session.id, &held(Hold::CampaignBudget))).unwrap();
         assert!(shared.ends_with(&format!("ostler show {short}")), "{shared}");
         assert_eq!(said(at_a_budget_now(&session.id, &held(Hold::Halt))), None);

@@ -13,7 +13,7 @@ use ostler_domain::{
     text::one_line,
 };
 
-pub use ostler_form::held::{budget_cure, shared_budget_cure};
+pub use ostler_form::held::{budget_cure, raise, shared_budget_cure};
 
 use crate::{Line, Tone, words};
 
@@ -232,10 +232,10 @@ mod tests {
         assert_eq!(shared_budget_cure(&of_agent, "shop"), "ostler agent set shop/bob budget=AMOUNT/PERIOD");
         assert_eq!(shared_budget_cure(&session, "shop"), "ostler campaign set shop budget=AMOUNT/PERIOD");
         session.evidence = "500k of 500k tokens used".to_owned();
-        assert!(
-            budget_cure(&session).starts_with("ostler resume ")
-                && budget_cure(&session).ends_with("--budget AMOUNT")
-        );
+        let raise = |amount: &str| format!("ostler resume {} --budget {amount}", session.id.short());
+        let twice = ostler_form::held::larger_budget(&session).unwrap().to_string();
+        assert_eq!(budget_cure(&session), raise(&twice));
+        assert_eq!(budget_cure(&Session { budget: None, ..session.clone() }), raise("AMOUNT"));
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(crate) fn check(request: Request<()>) -> Result<Request<()>, Status> {
 pub(crate) fn by<T>(request: &Request<T>) -> By {
     let peer = request.extensions().get::<Peer>();
     let login = match peer.and_then(|peer| peer.uid) {
-        Some(uid) => login(uid).unwrap_or_else(|| format!("uid {uid}")),
+        Some(uid) => By::login(&fs::read_to_string("/etc/passwd").unwrap_or_default(), uid),
         None => "unknown".to_owned(),
     };
     By::claimed(&login, peer.and_then(|peer| peer.person.as_deref()))
@@ -101,13 +101,4 @@ fn person(pid: u32) -> Option<String> {
 /// The process that made the connection.
 pub(crate) fn pid<T>(request: &Request<T>) -> Option<u32> {
     request.extensions().get::<Peer>().and_then(|peer| peer.pid)
-}
-
-fn login(uid: u32) -> Option<String> {
-    let accounts = fs::read_to_string("/etc/passwd").ok()?;
-    accounts.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
-    })
 }

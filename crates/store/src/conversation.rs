@@ -1,7 +1,7 @@
 //! `conversation`: dialogues that survive processes.
 
 use ostler_domain::{
-    AgentId, CampaignId, ConversationId, SessionId, Time,
+    AgentId, CampaignId, ConversationId, Name, SessionId, Time,
     conversation::{CloseReason, Closed, Conversation, Key, Notes},
     event::ConversationOpened,
     id::Fragment,
@@ -103,6 +103,19 @@ impl Store {
         let name = name.to_owned();
         self.read(move |reader| {
             query(&reader.connection, "name = ?1 ORDER BY closed IS NOT NULL, seq DESC", [name])
+        })
+        .await
+    }
+
+    /// Says whether a conversation of a campaign has this name, open or closed.
+    pub async fn is_conversation_named(&self, campaign: CampaignId, name: &Name) -> Result<bool, ReadError> {
+        let (campaign, name) = (campaign.to_string(), name.to_string());
+        self.read(move |reader| {
+            let mut statement = reader.connection.prepare_cached(
+                // By the index of names: a campaign may have any number of conversations.
+                "SELECT EXISTS(SELECT 1 FROM conversation WHERE name = ?1 AND +campaign = ?2)",
+            )?;
+            Ok(statement.query_row([name, campaign], |row| row.get(0))?)
         })
         .await
     }

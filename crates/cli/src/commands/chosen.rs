@@ -5,19 +5,19 @@ use std::collections::HashSet;
 use clap::Args;
 use ostler_client::{Client, Session};
 use ostler_domain::{
-    Refusal,
-    query::{Scope, SessionFilter},
+    Refusal, SessionId,
+    query::{Page, Scope, SessionFilter},
 };
 
 use super::many::Operands;
 use crate::{
     app::App,
-    failure::Failure,
+    failure::{Failure, typed_with},
     filters::Filters,
     form::SessionForm,
     input,
     listing::{self, Found, Object},
-    output::Line,
+    output::{Format, Line, Tone},
     screen::sessions,
     words,
 };
@@ -76,13 +76,15 @@ impl Chosen {
         }
         if found.is_empty() {
             app.ui.remark(&Line::of("No session fits."));
+            no_rows(app)?;
             return Ok(None);
         }
+        let mut meant: Vec<SessionId> = found.iter().map(|session| session.id).collect();
         if !self.yes {
             if !app.ui.has_person() {
                 return Err(Refusal::invalid(format!("{count} fit, and there is nobody to ask"))
-                    .hint(format!("ostler {} … -y", deed.verb), "does it without asking")
-                    .hint(format!("ostler {} … --dry-run", deed.verb), "shows which they are")
+                    .hint(typed_with("-y"), "does it without asking")
+                    .hint(typed_with("--dry-run"), "shows which they are")
                     .into());
             }
             show(app, client, &found).await?;
@@ -90,15 +92,29 @@ impl Chosen {
                 app.ui.remark(&Line::of("nothing was changed"));
                 return Ok(None);
             }
+            // Whoever was asked may have taken an hour.
+            let fitting = self.found(app, client, deed).await?;
+            let (still, gone): (Vec<_>, Vec<_>) =
+                found.iter().partition(|session| fitting.iter().any(|other| other.id == session.id));
+            meant = still.iter().map(|session| session.id).collect();
+            leave_alone(app, &gone);
+            if meant.is_empty() {
+                app.ui.remark(&Line::of("nothing was changed"));
+                return Ok(None);
+            }
         }
-        let who = found.iter().map(|session| session.id.to_string()).collect();
+        let who = meant.iter().map(ToString::to_string).collect();
         Ok(Some(Operands { who, are_found: is_found }))
     }
 
     async fn named(&self, app: &App, client: &Client) -> Result<Vec<Session>, Failure> {
-        let mut named = Vec::with_capacity(self.who.len());
+        let mut named: Vec<Session> = Vec::with_capacity(self.who.len());
         for who in &self.who {
-            named.push(client.session(&app.who(client, who).await?).await?);
+            let session = client.session(&app.who(client, who).await?).await?;
+            // Named twice, by its name and by its id, it is one.
+            if named.iter().all(|other| other.id != session.id) {
+                named.push(session);
+            }
         }
         Ok(named)
     }
@@ -118,7 +134,50 @@ impl Chosen {
         // Of a conversation only the last session is meant: the earlier ones have gone on.
         let mut conversations = HashSet::new();
         rows.retain(|session| conversations.insert(session.conversation));
-        Ok(rows)
+        let mut last = Vec::with_capacity(rows.len());
+        for session in rows {
+            if session.outcome.is_none() || is_last(client, &session).await? {
+                last.push(session);
+            }
+        }
+        Ok(last)
+    }
+}
+
+/// Says whether nobody has gone on with a session in its conversation, whether that one fits or not.
+async fn is_last(client: &Client, session: &Session) -> Result<bool, Failure> {
+    let conversation = SessionFilter {
+        scope: Scope::All,
+        conversation: Some(session.conversation),
+        ..SessionFilter::default()
+    };
+    let newest = client.sessions(&conversation, Page::of(1, None)).await?.rows;
+    Ok(newest.first().is_none_or(|newest| newest.id == session.id))
+}
+
+/// Says who was found, and does not fit any more.
+fn leave_alone(app: &App, gone: &[&Session]) {
+    const NAMED: usize = 5;
+    if gone.is_empty() {
+        return;
+    }
+    let names: Vec<_> = gone.iter().take(NAMED).map(|session| session.name.as_str()).collect();
+    let more = if gone.len() > NAMED { ", …" } else { "" };
+    let left = match gone.len() {
+        1 => "1 session no longer fits and stays as it is".to_owned(),
+        n => format!("{n} sessions no longer fit and stay as they are"),
+    };
+    let left = format!("{left}: {}{more}", names.join(", "));
+    app.ui.insist(&Line::toned(Tone::Warn, "note: ").plain(left));
+}
+
+/// What a program reads where there was nothing to do: a list, as where there was.
+pub(super) fn no_rows(app: &App) -> Result<(), Failure> {
+    match app.ui.format() {
+        Some(Format::Json) => {
+            app.ui.json(&Object { name: "sessions", rows: Vec::<SessionForm>::new(), next_cursor: None })
+        }
+        _ => Ok(()),
     }
 }
 

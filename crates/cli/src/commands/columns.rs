@@ -1,6 +1,6 @@
 //! The columns of each list, by the command that shows it: what may be typed after `--columns`.
 
-use super::{config, node, policy, price, provider, usage};
+use super::{config, hub, mission, node, notify, policy, price, provider, share, token, usage};
 use crate::{
     screen::{self, cost::Sum, sessions::CampaignNames},
     words,
@@ -17,6 +17,11 @@ pub(crate) fn columns(command: &str) -> Option<Vec<String>> {
         "conversation-ls" => screen::conversation::table(&[], &CampaignNames::default(), now),
         "cost" => screen::cost::table("MODEL", &[], &Sum::default()),
         "message" | "message-ls" => screen::message::table(&[], &[1], now),
+        "api-token-ls" => token::table(),
+        "hub-node-ls" | "hub-viewer-ls" => hub::table(),
+        "mission-template-ls" => mission::template_table(),
+        "notify-ls" => notify::table(),
+        "share-ls" => share::table(),
         "mission-ls" => screen::mission::list::table(&[], now),
         "retention-ls" => screen::retention::table(&[], now),
         "retention-plan" => screen::retention::plan(&[], now),

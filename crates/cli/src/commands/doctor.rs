@@ -32,7 +32,7 @@ use self::{
 use super::{config, price, service::is_the_machines, trial};
 use crate::{
     app::{App, person_home},
-    failure::Failure,
+    failure::{Failure, in_a_line},
     listing::Found,
     screen, words,
 };
@@ -102,7 +102,8 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
             let campaigns = all_campaigns(&client).await?;
             findings.extend(hidden(&client, &campaigns).await?);
             findings.extend(tools::findings(&campaigns, &tools::here()));
-            if !args.quick {
+            // What cannot be read says nothing of providers; that it cannot is said below.
+            if !args.quick && config::check(app).is_ok() {
                 let all = client.providers().await?;
                 let usual = config::current(app)?;
                 let users = users::count(&client, &campaigns, usual.provider()).await?;
@@ -113,6 +114,7 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
         Err(Failure::Refused(refusal)) => findings.push(refused("daemon", *refusal)),
         Err(failure) => return Err(failure),
     }
+    findings.extend(settings(config::check(app), &findings)?);
     findings.push(clock::finding(clock::kept().await, last, words::now()));
     findings.push(disk(&home, least));
     findings.push(sandbox(&trial::try_sandbox(&app.program.path)));
@@ -136,6 +138,19 @@ fn no_providers(config: &Config) -> Vec<Finding> {
         .collect()
 }
 
+/// A daemon that runs goes on with what it has read, and the next one would not start.
+fn settings(checked: Result<(), Failure>, findings: &[Finding]) -> Result<Option<Finding>, Failure> {
+    match checked {
+        Ok(()) => Ok(None),
+        Err(Failure::Refused(refusal)) => {
+            let finding = refused("config", *refusal);
+            let is_said = findings.iter().any(|other| other.is_wrong() && other.fix == finding.fix);
+            Ok((!is_said).then_some(finding))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
 /// What calls cost is only as right as the table is new.
 fn prices(prices: Result<Prices, Failure>) -> Result<Finding, Failure> {
     match prices {
@@ -149,7 +164,7 @@ fn prices(prices: Result<Prices, Failure>) -> Result<Finding, Failure> {
 }
 
 fn refused(about: &'static str, refusal: Refusal) -> Finding {
-    let why = refusal.why.map(|why| format!(": {why}")).unwrap_or_default();
+    let why = refusal.why.map(|why| format!(": {}", in_a_line(&why))).unwrap_or_default();
     let finding = Finding::new(Verdict::Fail, about, format!("{}{why}", refusal.message));
     match refusal.hints.into_iter().next() {
         Some(hint) => finding.fix(hint.command),

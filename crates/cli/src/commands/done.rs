@@ -2,7 +2,11 @@
 
 use clap::Args;
 use ostler_client::{Client, Session};
-use ostler_domain::{Refusal, text::one_line, ticket::Whole};
+use ostler_domain::{
+    Refusal,
+    text::{one_line, shell_word},
+    ticket::Whole,
+};
 
 use super::{
     ended, inside,
@@ -32,9 +36,14 @@ pub(crate) async fn run(app: &App, args: DoneArgs) -> Result<u8, Failure> {
         return Err(inside::outside("done"));
     }
     if !args.message.is_empty() {
+        let who: Vec<String> = args.who.iter().map(|who| shell_word(who)).collect();
+        let (first, who) = (who.first().cloned().unwrap_or_default(), who.join(" "));
         return Err(Refusal::invalid("-m is what an agent says of its own work")
-            .hint("ostler label WHO TEXT", "gives it a label that is listed and found")
-            .hint("ostler done WHO", "ends it as done")
+            .hint(
+                format!("ostler label {first} {}", shell_word(&args.message)),
+                "gives it a label that is listed and found",
+            )
+            .hint(format!("ostler done {who}"), "ends it as done")
             .into());
     }
     let client = app.client().await?;

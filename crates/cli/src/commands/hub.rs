@@ -3,15 +3,16 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand};
-use ostler_form::Object;
-use ostler_hub::{Keys, Options, Sort, USUAL_ADDRESS};
+use ostler_hub::{Key, Keys, Options, Sort, USUAL_ADDRESS};
 use serde::Serialize;
 
+use super::with_runtime;
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Line, Tone},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, Tone},
 };
 
 #[derive(Debug, Args)]
@@ -64,7 +65,8 @@ enum KeyVerb {
         sees_all: bool,
     },
     /// List the keys
-    Ls,
+    #[command(alias = "list")]
+    Ls(ListArgs),
     /// Take a key back
     Rm {
         /// Its name
@@ -74,12 +76,12 @@ enum KeyVerb {
 }
 
 #[derive(Serialize)]
-struct KeyForm<'a> {
-    name: &'a str,
+struct KeyForm {
+    name: String,
     kind: &'static str,
     sees_all: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    token: Option<&'a str>,
+    token: Option<String>,
 }
 
 pub(crate) fn run(app: &App, args: HubArgs) -> Result<u8, Failure> {
@@ -102,7 +104,7 @@ fn keys(app: &App, keys: &Keys, sort: Sort, verb: KeyVerb) -> Result<u8, Failure
         KeyVerb::Add { name, sees_all } => {
             let token = keys.add(&name, sort, sees_all)?;
             if app.ui.is_json() {
-                app.ui.json(&KeyForm { name: &name, kind: sort.as_str(), sees_all, token: Some(&token) })?;
+                app.ui.json(&KeyForm { name, kind: sort.as_str(), sees_all, token: Some(token) })?;
             } else {
                 app.ui.data(&Line::of(&token))?;
                 let next = match sort {
@@ -114,21 +116,8 @@ fn keys(app: &App, keys: &Keys, sort: Sort, verb: KeyVerb) -> Result<u8, Failure
                 app.ui.remark(&Line::new().faint("told once   ").with(Tone::Accent, next));
             }
         }
-        KeyVerb::Ls => {
-            let all = keys.all()?;
-            let own: Vec<_> = all.iter().filter(|key| key.sort == sort).collect();
-            if app.ui.is_json() {
-                let form = |key: &&ostler_hub::Key| serde_json::json!({"name": key.name, "kind": key.sort.as_str(), "sees_all": key.sees_all});
-                let rows = own.iter().map(form).collect::<Vec<_>>();
-                app.ui.json(&Object { name: "keys", rows, next_cursor: None })?;
-            } else if own.is_empty() {
-                app.ui.remark(&Line::of(format!("There is no {}.", sort.as_str())));
-            } else {
-                for key in own {
-                    let more = if key.sees_all { "   sees all" } else { "" };
-                    app.ui.data(&Line::of(&key.name).faint(more))?;
-                }
-            }
+        KeyVerb::Ls(args) => {
+            return with_runtime(listing::run(app, None, &args, &Known { keys, sort, args: &args }));
         }
         KeyVerb::Rm { name } => {
             keys.remove(&name, sort)?;
@@ -136,4 +125,51 @@ fn keys(app: &App, keys: &Keys, sort: Sort, verb: KeyVerb) -> Result<u8, Failure
         }
     }
     Ok(exit_code::OK)
+}
+
+/// With nothing in it yet.
+pub(super) fn table() -> Table {
+    Table::new(["NAME", "SEES"].map(Column::new))
+}
+
+struct Known<'a> {
+    keys: &'a Keys,
+    sort: Sort,
+    args: &'a ListArgs,
+}
+
+impl List for Known<'_> {
+    type Row = Key;
+    const ROWS: &'static str = "keys";
+
+    async fn find(&self) -> Result<Found<Key>, Failure> {
+        let mut keys = self.keys.all()?;
+        keys.retain(|key| key.sort == self.sort);
+        Ok(Found::whole(keys, self.args.most(None)))
+    }
+
+    fn id(&self, key: &Key) -> String {
+        key.name.clone()
+    }
+
+    fn form(&self, key: &Key) -> impl Serialize {
+        KeyForm { name: key.name.clone(), kind: key.sort.as_str(), sees_all: key.sees_all, token: None }
+    }
+
+    async fn screen(&self, found: &Found<Key>) -> Result<Screen, Failure> {
+        let sort = self.sort.as_str();
+        if found.rows.is_empty() {
+            let remarks = vec![
+                Line::of(format!("There is no {sort}.")),
+                Line::toned(Tone::Accent, format!("  ostler hub {sort} add NAME")),
+            ];
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let mut table = table();
+        for key in &found.rows {
+            let sees = if key.sees_all || key.sort == Sort::Viewer { "all" } else { "itself" };
+            table.row(vec![Line::new().strong(&key.name), Line::of(sees)]);
+        }
+        Ok(Screen { table: Some(table), ..Screen::default() })
+    }
 }

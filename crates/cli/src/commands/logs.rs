@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ostler_client::{Client, ListEvents, Place, Received, Session, Watched, query::EventFilter};
-use ostler_domain::{Event, Kind, Reason, Refusal, SessionId, Time, limits::PAGE_MOST};
+use ostler_domain::{Event, Kind, Reason, Refusal, SessionId, Time, limits::PAGE_MOST, text::shell_word};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{damage::Damage, many::Operands};
@@ -61,15 +61,19 @@ struct Part<'a> {
 }
 
 pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
+    let who = args.operands.who.iter().map(|who| shell_word(who)).collect::<Vec<_>>().join(" ");
     if app.ui.format() == Some(Format::Name) {
         return Err(Refusal::invalid("what was done has no names to print")
-            .hint("ostler logs WHO -o jsonl", "prints it for programs")
-            .hint("ostler show WHO -o name", "prints the session's id")
+            .hint(format!("ostler logs {who} -o jsonl"), "prints it for programs")
+            .hint(
+                format!("ostler show {} -o name", who.split(' ').next().unwrap_or_default()),
+                "prints the session's id",
+            )
             .into());
     }
     if args.follow && app.ui.format() == Some(Format::Json) {
         return Err(Refusal::invalid("what is followed has no end, so it is no single object")
-            .hint("ostler logs -f WHO -o jsonl", "prints an object a line")
+            .hint(format!("ostler logs -f {who} -o jsonl"), "prints an object a line")
             .into());
     }
     let client = app.client().await?;

@@ -9,7 +9,6 @@ use ostler_domain::{
     notice::{Channel, Notice, Occasion, To},
     text::nearest,
 };
-use ostler_form::Object;
 use serde::Serialize;
 
 use super::config::{self, Entry};
@@ -17,7 +16,8 @@ use crate::{
     app::{App, absolute},
     exit_code,
     failure::Failure,
-    output::{Line, Tone},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, Tone},
     words,
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct NotifyArgs {
 enum Verb {
     /// Who is told, and of what
     #[command(alias = "list")]
-    Ls,
+    Ls(ListArgs),
     /// Tell one more, from now on
     #[command(alias = "create")]
     Add(Box<AddArgs>),
@@ -145,8 +145,8 @@ impl<'a> ChannelForm<'a> {
 }
 
 pub(crate) async fn run(app: &App, args: NotifyArgs) -> Result<u8, Failure> {
-    match args.verb.unwrap_or(Verb::Ls) {
-        Verb::Ls => list(app, &channels(app)?)?,
+    match args.verb.unwrap_or_else(|| Verb::Ls(ListArgs::default())) {
+        Verb::Ls(args) => return listing::run(app, None, &args, &Channels { app, args: &args }).await,
         Verb::Add(args) => add(app, *args)?,
         Verb::Test { name } => test(app, &name).await?,
         Verb::Rm { name } => rm(app, &name)?,
@@ -245,33 +245,59 @@ fn rm(app: &App, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(app: &App, channels: &[Channel]) -> Result<(), Failure> {
-    if app.ui.is_json() {
-        let rows = channels.iter().map(ChannelForm::new).collect();
-        return app.ui.json(&Object { name: "channels", rows, next_cursor: None });
+/// With nothing in it yet.
+pub(super) fn table() -> Table {
+    Table::new(["NAME", "TO", "SAYS", "WHERE", "ON"].map(Column::new))
+}
+
+struct Channels<'a> {
+    app: &'a App,
+    args: &'a ListArgs,
+}
+
+impl List for Channels<'_> {
+    type Row = Channel;
+    const ROWS: &'static str = "channels";
+
+    async fn find(&self) -> Result<Found<Channel>, Failure> {
+        Ok(Found::whole(channels(self.app)?, self.args.most(None)))
     }
-    if channels.is_empty() {
-        app.ui.remark(&Line::of("Nobody is told of anything."));
-        let hint =
-            |command: &str, effect: &str| Line::toned(Tone::Accent, format!("  {command:<46}")).faint(effect);
-        app.ui.remark(&hint("ostler notify add desktop", "tells this machine's desktop"));
-        app.ui.remark(&hint("ostler notify add terminal", "tells the terminal of top, attach and run"));
-        app.ui.remark(&hint("ostler notify add ntfy https://ntfy.sh/TOPIC", "tells a phone"));
-        return Ok(());
+
+    fn id(&self, channel: &Channel) -> String {
+        channel.name.clone()
     }
-    let width = channels.iter().map(|channel| channel.name.len()).max().unwrap_or(0).max(8) + 2;
-    app.ui.data(&Line::new().faint(format!("{:<width$}{:<10}{:<9}{}", "NAME", "TO", "SAYS", "WHERE")))?;
-    for channel in channels {
-        let says = if channel.details { "all" } else { "who" };
-        let on = if channel.on.len() == Occasion::ALL.len() {
-            String::new()
-        } else {
-            let on: Vec<&str> = channel.on.iter().map(|on| on.as_str()).collect();
-            format!("  on {}", on.join(", "))
-        };
-        let line =
-            format!("{:<width$}{:<10}{says:<9}{}", channel.name, channel.to.as_str(), channel.to.place());
-        app.ui.data(&Line::of(line).faint(on))?;
+
+    fn form(&self, channel: &Channel) -> impl Serialize {
+        ChannelForm::new(channel)
     }
-    Ok(())
+
+    async fn screen(&self, found: &Found<Channel>) -> Result<Screen, Failure> {
+        if found.rows.is_empty() {
+            let hint = |command: &str, effect: &str| {
+                Line::toned(Tone::Accent, format!("  {command:<46}")).faint(effect)
+            };
+            let remarks = vec![
+                Line::of("Nobody is told of anything."),
+                hint("ostler notify add desktop", "tells this machine's desktop"),
+                hint("ostler notify add terminal", "tells the terminal of top, attach and run"),
+                hint("ostler notify add ntfy https://ntfy.sh/TOPIC", "tells a phone"),
+            ];
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let mut table = table();
+        for channel in &found.rows {
+            let on = match channel.on.len() == Occasion::ALL.len() {
+                true => "all".to_owned(),
+                false => channel.on.iter().map(|on| on.as_str()).collect::<Vec<_>>().join(", "),
+            };
+            table.row(vec![
+                Line::new().strong(&channel.name),
+                Line::of(channel.to.as_str()),
+                Line::of(if channel.details { "all" } else { "who" }),
+                Line::of(channel.to.place()),
+                Line::new().faint(on),
+            ]);
+        }
+        Ok(Screen { table: Some(table), ..Screen::default() })
+    }
 }

@@ -67,9 +67,21 @@ struct Whose {
     /// The machine's service manager instead of your own; needs root
     #[arg(long, requires = "user")]
     system: bool,
-    /// With --system: the user whose agents it looks after
-    #[arg(long, value_name = "NAME", requires = "system")]
-    user: Option<String>,
+    /// With --system: the user whose agents it looks after; alone, your own service manager, as without a word
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    user: Option<Option<String>>,
+}
+
+impl Whose {
+    /// Whom the machine's service works for; none for one's own.
+    fn of_the_machine(self) -> Result<Option<String>, Failure> {
+        match (self.system, self.user.flatten()) {
+            (true, Some(user)) => Ok(Some(user)),
+            (false, None) => Ok(None),
+            (true, None) => Err(Failure::usage("--system needs --user NAME: whose agents it looks after")),
+            (false, Some(_)) => Err(Failure::usage("--user NAME needs --system: your own is yours alone")),
+        }
+    }
 }
 
 /// A service, and where its units are.
@@ -112,7 +124,15 @@ pub(crate) async fn run(app: &App, args: ServiceArgs) -> Result<u8, Failure> {
 async fn install(app: &App, whose: Whose, root: Option<&Path>) -> Result<u8, Failure> {
     let place = place(app, whose, root)?;
     let Place { service, dir, home } = &place;
-    let is_to_run = root.is_none() && Path::new(RUNS).exists();
+    let is_to_run = root.is_none();
+    if is_to_run && !Path::new(RUNS).exists() {
+        let refusal = Refusal::new(Reason::WrongState, "systemd does not run here, so nothing was installed");
+        return Err(refusal
+            .because(format!("there is no {RUNS}"))
+            .hint("ostler daemon start", "starts one without it, as any other command does")
+            .hint("ostler service install --print", "shows the units, for a machine where it runs")
+            .into());
+    }
     if is_to_run && !dir.join(SERVICE).exists() {
         refuse_beside_another(&service.scope, home)?;
     }
@@ -124,10 +144,6 @@ async fn install(app: &App, whose: Whose, root: Option<&Path>) -> Result<u8, Fai
     }
     if is_to_run {
         begin(app, &service.scope).await?;
-    } else if root.is_none() {
-        let command = enable(&service.scope);
-        app.ui
-            .remark(&Line::toned(Tone::Warn, "! systemd does not run here; where it does: ").plain(command));
     }
     end_with_form(app, &place)
 }
@@ -214,7 +230,7 @@ fn status(app: &App, whose: Whose) -> Result<u8, Failure> {
     let user = std::env::var("USER").unwrap_or_default();
     let is_usual = std::env::var_os("OSTLER_HOME").is_none();
     if is_own && is_usual && !form.installed && is_the_machines(Path::new("/"), &user) {
-        form = place(app, Whose { system: true, user: Some(user) }, None)?.form()?;
+        form = place(app, Whose { system: true, user: Some(Some(user)) }, None)?.form()?;
     }
     if app.ui.is_json() {
         app.ui.json(&form)?;
@@ -273,12 +289,12 @@ fn lines(form: &StatusForm) -> Vec<Line> {
 
 fn place(app: &App, whose: Whose, root: Option<&Path>) -> Result<Place, Failure> {
     let program = app.program.path.canonicalize().unwrap_or_else(|_| app.program.path.clone());
-    let (scope, home, dir) = match whose.user {
-        Some(user) if whose.system => {
+    let (scope, home, dir) = match whose.of_the_machine()? {
+        Some(user) => {
             let home = Home::resolve(home_of(&user)?)?;
             (Scope::System { user }, home, PathBuf::from("/etc/systemd/system"))
         }
-        _ => {
+        None => {
             let home = app.home()?;
             let dir = home.config().parent().filter(|_| std::env::var_os("OSTLER_HOME").is_none());
             let dir = dir.map_or_else(users_config, |config| Ok(config.to_owned()))?.join("systemd/user");
@@ -333,11 +349,6 @@ fn manager(scope: &Scope) -> &'static [&'static str] {
         Scope::User => &["--user"],
         Scope::System { .. } => &[],
     }
-}
-
-fn enable(scope: &Scope) -> String {
-    let words = ["systemctl"].into_iter().chain(manager(scope).iter().copied());
-    words.chain(["enable", "--now", SOCKET, SERVICE]).collect::<Vec<_>>().join(" ")
 }
 
 fn systemctl(scope: &Scope, args: &[&str]) -> Result<(), Failure> {

@@ -9,14 +9,14 @@ use ostler_domain::{
     limits::SHARE_LONGEST,
     share::{Access, Scope},
 };
-use ostler_form::Object;
 use serde::Serialize;
 
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Line, Tone},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, Tone},
     parse, words,
 };
 
@@ -46,7 +46,7 @@ pub(crate) struct ShareArgs {
 enum Verb {
     /// What is shared, and until when
     #[command(alias = "list")]
-    Ls,
+    Ls(ListArgs),
     /// Take a share back; it opens nothing from now on
     #[command(aliases = ["revoke", "remove", "delete"])]
     Rm {
@@ -91,7 +91,9 @@ impl<'a> ShareForm<'a> {
 pub(crate) async fn run(app: &App, args: ShareArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     match args.verb {
-        Some(Verb::Ls) => list(app, &client.shares().await?)?,
+        Some(Verb::Ls(args)) => {
+            return listing::run(app, Some(&client), &args, &Shares { client: &client, args: &args }).await;
+        }
         Some(Verb::Rm { share }) => {
             let gone = client.revoke_share(&share).await?;
             if app.ui.is_json() {
@@ -137,25 +139,55 @@ async fn create(app: &App, client: &Client, args: ShareArgs) -> Result<(), Failu
     Ok(())
 }
 
-fn list(app: &App, shares: &[Share]) -> Result<(), Failure> {
-    if app.ui.is_json() {
-        let rows = shares.iter().map(|share| ShareForm::new(share, None)).collect();
-        return app.ui.json(&Object { name: "shares", rows, next_cursor: None });
+/// With nothing in it yet.
+pub(super) fn table() -> Table {
+    Table::new(["ID", "NAME", "MAY", "OF", "ENDS IN"].map(Column::new))
+}
+
+struct Shares<'a> {
+    client: &'a Client,
+    args: &'a ListArgs,
+}
+
+impl List for Shares<'_> {
+    type Row = Share;
+    const ROWS: &'static str = "shares";
+
+    async fn find(&self) -> Result<Found<Share>, Failure> {
+        Ok(Found::whole(self.client.shares().await?, self.args.most(None)))
     }
-    if shares.is_empty() {
-        app.ui.remark(&Line::of("Nothing of this machine is shared."));
-        let hint = "ostler share WHO --access interact --for 2h";
-        app.ui.remark(&Line::toned(Tone::Accent, format!("  {hint}")));
-        return Ok(());
+
+    fn id(&self, share: &Share) -> String {
+        share.id.clone()
     }
-    let now = words::now();
-    app.ui.data(
-        &Line::new().faint(format!("{:<10}{:<24}{:<10}{:<32}{}", "ID", "NAME", "MAY", "OF", "ENDS IN")),
-    )?;
-    for share in shares {
-        let ends = words::span(share.expires.since(now));
-        let (may, of) = (share.access.as_str(), share.scope.to_string());
-        app.ui.data(&Line::of(format!("{:<10}{:<24}{may:<10}{of:<32}{ends}", share.id, share.name)))?;
+
+    fn name(&self, share: &Share) -> String {
+        share.name.clone()
     }
-    Ok(())
+
+    fn form(&self, share: &Share) -> impl Serialize {
+        ShareForm::new(share, None)
+    }
+
+    async fn screen(&self, found: &Found<Share>) -> Result<Screen, Failure> {
+        if found.rows.is_empty() {
+            let remarks = vec![
+                Line::of("Nothing of this machine is shared."),
+                Line::toned(Tone::Accent, "  ostler share WHO --access interact --for 2h"),
+            ];
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let now = words::now();
+        let mut table = table();
+        for share in &found.rows {
+            table.row(vec![
+                Line::toned(Tone::Accent, &share.id),
+                Line::new().strong(&share.name),
+                Line::of(share.access.as_str()),
+                Line::of(share.scope.to_string()),
+                Line::of(words::span(share.expires.since(now))),
+            ]);
+        }
+        Ok(Screen { table: Some(table), ..Screen::default() })
+    }
 }

@@ -1,15 +1,15 @@
 //! `ostler api token`: who may come in by the HTTP door.
 
 use clap::{Args, Subcommand};
-use ostler_client::reply::HttpToken;
-use ostler_form::Object;
+use ostler_client::{Client, reply::HttpToken};
 use serde::Serialize;
 
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Line, Tone},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, Tone},
     words,
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct TokenArgs {
 enum Verb {
     /// List tokens, and browsers that were let in
     #[command(alias = "list")]
-    Ls,
+    Ls(ListArgs),
     /// Make a token for a program; it is printed once, and only its hash is kept
     #[command(alias = "create")]
     Add {
@@ -80,8 +80,10 @@ const fn kind(token: &HttpToken) -> &'static str {
 
 pub(crate) async fn run(app: &App, args: TokenArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    match args.verb.unwrap_or(Verb::Ls) {
-        Verb::Ls => list(app, &client.tokens().await?)?,
+    match args.verb.unwrap_or_else(|| Verb::Ls(ListArgs::default())) {
+        Verb::Ls(args) => {
+            return listing::run(app, Some(&client), &args, &Tokens { client: &client, args: &args }).await;
+        }
         Verb::Add { name, read_only } => {
             let made = client.create_token(&name, read_only).await?;
             if app.ui.is_json() {
@@ -107,34 +109,62 @@ pub(crate) async fn run(app: &App, args: TokenArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-fn list(app: &App, tokens: &[HttpToken]) -> Result<(), Failure> {
-    if app.ui.is_json() {
-        let rows = tokens.iter().map(|token| TokenForm::new(token, None)).collect();
-        return app.ui.json(&Object { name: "tokens", rows, next_cursor: None });
+/// With nothing in it yet.
+pub(super) fn table() -> Table {
+    Table::new(["ID", "NAME", "KIND", "MAY", "LAST USED"].map(Column::new))
+}
+
+struct Tokens<'a> {
+    client: &'a Client,
+    args: &'a ListArgs,
+}
+
+impl List for Tokens<'_> {
+    type Row = HttpToken;
+    const ROWS: &'static str = "tokens";
+
+    async fn find(&self) -> Result<Found<HttpToken>, Failure> {
+        Ok(Found::whole(self.client.tokens().await?, self.args.most(None)))
     }
-    if tokens.is_empty() {
-        app.ui.remark(&Line::of("Nobody may come in by HTTP."));
-        let hint =
-            |command: &str, effect: &str| Line::toned(Tone::Accent, format!("  {command:<28}")).faint(effect);
-        app.ui.remark(&hint("ostler open", "lets a browser in"));
-        app.ui.remark(&hint("ostler api token add NAME", "makes a token for a program"));
-        return Ok(());
+
+    fn id(&self, token: &HttpToken) -> String {
+        token.id.clone()
     }
-    let now = words::now();
-    app.ui.data(
-        &Line::new().faint(format!("{:<10}{:<24}{:<9}{:<14}{}", "ID", "NAME", "KIND", "MAY", "LAST USED")),
-    )?;
-    for token in tokens {
-        let may = ostler_form::words::may(token);
-        let used = token
-            .last_used
-            .map_or_else(|| "never".to_owned(), |at| format!("{} ago", words::age(now.since(at))));
-        app.ui.data(&Line::of(format!(
-            "{:<10}{:<24}{:<9}{may:<14}{used}",
-            token.id,
-            token.name,
-            kind(token)
-        )))?;
+
+    fn name(&self, token: &HttpToken) -> String {
+        token.name.clone()
     }
-    Ok(())
+
+    fn form(&self, token: &HttpToken) -> impl Serialize {
+        TokenForm::new(token, None)
+    }
+
+    async fn screen(&self, found: &Found<HttpToken>) -> Result<Screen, Failure> {
+        if found.rows.is_empty() {
+            let hint = |command: &str, effect: &str| {
+                Line::toned(Tone::Accent, format!("  {command:<28}")).faint(effect)
+            };
+            let remarks = vec![
+                Line::of("Nobody may come in by HTTP."),
+                hint("ostler open", "lets a browser in"),
+                hint("ostler api token add NAME", "makes a token for a program"),
+            ];
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let now = words::now();
+        let mut table = table();
+        for token in &found.rows {
+            let used = token
+                .last_used
+                .map_or_else(|| "never".to_owned(), |at| format!("{} ago", words::age(now.since(at))));
+            table.row(vec![
+                Line::toned(Tone::Accent, &token.id),
+                Line::new().strong(&token.name),
+                Line::of(kind(token)),
+                Line::of(ostler_form::words::may(token)),
+                Line::of(used),
+            ]);
+        }
+        Ok(Screen { table: Some(table), ..Screen::default() })
+    }
 }

@@ -159,11 +159,11 @@ pub(crate) fn lines(
 
 /// How it is gone on with. What ran outside is only read until somebody resumes it, which is done in a campaign.
 fn to_go_on(conversation: &Conversation, sessions: &[Session], goes_on: &GoesOn) -> Vec<(String, String)> {
+    let short = conversation.id.short();
     let Some(last) = sessions.first().filter(|last| last.imported.is_some()) else {
         let has_hearer =
             !sessions.is_empty() || conversation.agent.is_some() || conversation.replaces.is_some();
-        let send =
-            (format!("ostler send {} \"…\"", conversation.id.short()), "says something to it".to_owned());
+        let send = (format!("ostler send {short} \"…\""), "says something to it".to_owned());
         return has_hearer.then_some(send).into_iter().collect();
     };
     let (id, dir) = (last.id.short(), one_line(&last.working_dir, 200));

@@ -402,6 +402,16 @@ impl By {
         self.0.strip_prefix("mission ")
     }
 
+    /// The login of a uid, as `/etc/passwd` has it.
+    pub fn login(accounts: &str, uid: u32) -> String {
+        let login = accounts.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1)?.parse() == Ok(uid)).then_some(name)
+        });
+        login.map_or_else(|| format!("uid {uid}"), str::to_owned)
+    }
+
     /// A login that several people share, and who of them it says it is: `agents (ann)`. That is a claim: whoever has the login
     /// can make any.
     pub fn claimed(login: &str, person: Option<&str>) -> Self {

@@ -3,6 +3,12 @@
 use super::View;
 use crate::{budget::Amount, price::Dollars};
 
+/// What lets a session go on that has used up a budget of its own.
+pub fn raise(session: &View) -> String {
+    let larger = larger_budget(session).map_or_else(|| "AMOUNT".to_owned(), |larger| larger.to_string());
+    format!("ostler resume {} --budget {larger}", session.id.short())
+}
+
 /// What lets a session go on that is held at its budget, at its agent's, or at its campaign's.
 pub fn budget_cure(session: &View) -> String {
     // As `campaign shop: 30000 of 30000 tokens used`.
@@ -12,7 +18,7 @@ pub fn budget_cure(session: &View) -> String {
         (None, Some(_)) if held.starts_with("agent ") => {
             shared_budget_cure(session, &session.campaign.short())
         }
-        (None, _) => format!("ostler resume {} --budget AMOUNT", session.id.short()),
+        (None, _) => raise(session),
     }
 }
 

@@ -404,7 +404,8 @@ impl Engine {
         }
     }
 
-    /// The name asked for, or one of those made, that no session of the campaign has which has not ended.
+    /// The name asked for, if no session of the campaign has it that has not ended; or one of those made, that no conversation
+    /// of the campaign ever had: whoever says a name that nobody chose means one.
     pub(crate) async fn free_name(
         &self,
         campaign: CampaignId,
@@ -430,7 +431,8 @@ impl Engine {
         while let Some(number) = search.question() {
             let name = made(number);
             let is_agent = self.shared.store.agent_named(campaign, name.as_str()).await?.is_some();
-            search.answer(number, is_agent || self.holder_of(campaign, &name).await?.is_some());
+            search
+                .answer(number, is_agent || self.shared.store.is_conversation_named(campaign, &name).await?);
         }
         Ok(made(search.found()))
     }

@@ -106,6 +106,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     let options = Options {
         state_dir: home.state().to_owned(),
         daemon_json: home.daemon_json(),
+        halt_json: home.halt_json(),
         own_dirs: vec![home.state().to_owned(), home.config().to_owned(), home.run().to_owned()],
         home_dir: env::var_os("HOME").map(Into::into),
         watchdogs: config.watchdogs(),

@@ -237,3 +237,24 @@ fn a_span_in_which_nothing_can_happen_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{setting}: {output:?}");
     }
 }
+
+#[tokio::test]
+async fn the_doctor_sees_a_file_that_the_next_daemon_would_not_read() {
+    let home = TestHome::started(OSTLER).await;
+    std::fs::write(home.home.config_toml(), "limits = [\n").unwrap();
+    for args in [&["doctor", "--quick", "-o", "json"][..], &["doctor", "-o", "json"]] {
+        let output = home.run(args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = said["findings"].as_array().unwrap();
+        let config: Vec<_> = findings.iter().filter(|finding| finding["about"] == "config").collect();
+        let [config] = &config[..] else { panic!("{said}") };
+        assert_eq!((&config["verdict"], &config["fix"]), (&"fail".into(), &"ostler config edit".into()));
+        assert!(config["text"].as_str().unwrap().contains("line 1, column 11: unclosed array"), "{config}");
+        assert!(findings.iter().any(|finding| finding["about"] == "daemon" && finding["verdict"] == "ok"));
+    }
+    home.kill_daemon();
+    let said: Value = serde_json::from_slice(&home.run(&["doctor", "--quick", "-o", "json"]).stdout).unwrap();
+    let about = said["findings"].as_array().unwrap().iter().filter(|finding| finding["verdict"] == "fail");
+    assert_eq!(about.count(), 1, "it is said once: {said}");
+}

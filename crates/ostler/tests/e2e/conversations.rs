@@ -10,6 +10,7 @@ use ostler_domain::{
     session::{Attention, Outcome, View},
 };
 use ostler_testkit::{TestHome, scenario};
+use serde_json::json;
 
 use crate::OSTLER;
 
@@ -605,4 +606,34 @@ async fn a_conversation_that_rested_for_long_begins_anew_with_the_next_message()
     assert_eq!(old.closed.unwrap().why, CloseReason::Reset);
     let refused = home.run(&["campaign", "set", "shop", "reset.daily=noon"]);
     assert_eq!(refused.status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_chose_is_nobody_else_s_ever_after() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let run = |args: &[&str]| {
+        let output = home.run(&[&["run", "-q", "-p", "script"], args].concat());
+        assert!(output.status.success(), "{output:?}");
+    };
+    (0..3).for_each(|_| run(&["hi"]));
+    let listed = client.sessions(&SessionFilter::default(), Page::of(10, None)).await.unwrap().rows;
+    let mut names: Vec<&str> = listed.iter().map(|view| view.name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["hi", "hi-2", "hi-3"], "all of them had ended before the next one began");
+    // One that somebody chose may be chosen again, and then means whoever is at work under it.
+    (0..2).for_each(|_| run(&["--name", "nightly", "hi"]));
+    let refused = home.run(&["send", "shop/nightly", "and now?"]);
+    let err = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{err}");
+    assert!(err.contains("\"nightly\" fits 2 conversations [AMBIGUOUS"), "{err}");
+    let ways: Vec<&str> = err.split("ostler send ").skip(1).map(|way| &way[..5]).collect();
+    assert!(ways.len() == 2 && err.matches("'and now?'").count() == 2, "{err}");
+    let stays = scenario::of(vec![json!({ "sleep_ms": 600_000 })]);
+    let sent = home.run(&["send", ways[1], &stays]);
+    assert!(sent.status.success(), "{sent:?}");
+    let woken = home.reaches("nightly", "somebody at work", |view| view.outcome.is_none()).await;
+    let first = client.session(ways[1]).await.unwrap();
+    assert_eq!(woken.conversation, first.conversation, "it was sent to the one that was named");
+    assert!(home.run(&["send", "nightly", "and then?"]).status.success(), "one of them is at work");
 }

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use ostler_client::{Client, ListEvents, Place, Received, query::EventFilter};
 use ostler_domain::{
     Event, Kind, Reason,
-    session::{Attention, Outcome, Phase},
+    session::{Attention, Outcome, Phase, View},
 };
 use ostler_testkit::{TestHome, scenario, wait};
 use rustix::process::Signal;
@@ -176,6 +176,26 @@ async fn a_keeper_that_hangs_is_killed_with_its_agent() {
     home.keeper(two).unwrap().signal(Signal::STOP);
     assert_eq!(client.halt(false, "").await.unwrap().sessions, 1, "a halt counts what it killed");
     assert!(home.session_processes(two).is_empty());
+}
+
+#[tokio::test]
+async fn who_is_not_found_again_yet_has_been_so_no_longer_than_there_is_a_daemon() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let id = home.session(&client, "hello").await.id.to_string();
+    let is = |attention| move |view: &View| view.attention == Some(attention) && view.turns == 1;
+    let rests = home.reaches(&id, "rest", is(Attention::Idle)).await;
+    let keeper = home.keeper(rests.id).unwrap();
+    keeper.signal(Signal::STOP);
+    home.kill_daemon();
+    let status = home.start().await.status().await.unwrap();
+    let gone = home.reaches(&id, "its keeper's silence", is(Attention::Detached)).await;
+    assert!(rests.attention_since < status.started && gone.attention_since >= rests.attention_since);
+    let before_it_listened = status.started.since(gone.attention_since);
+    assert!(before_it_listened < Duration::from_secs(1), "{before_it_listened:?}");
+    keeper.signal(Signal::CONT);
+    let again = home.reaches(&id, "rest", is(Attention::Idle)).await;
+    assert_eq!(again.attention_since, rests.attention_since, "it has rested all the while");
 }
 
 #[tokio::test]

@@ -320,3 +320,101 @@ fn what_had_no_price_costs_the_same_in_every_list() {
     let told = String::from_utf8(home.run(&["cost"]).stderr).unwrap();
     assert!(told.contains("$3.00 of $25.00") && told.contains("with them $6.00"), "{told}");
 }
+
+/// Every list that there is, found by the pages of the manual: `ostler-api-token-ls.1` is one.
+fn all_lists(home: &TestHome) -> Vec<Vec<String>> {
+    let dir = home.path().join("man");
+    ok(home, &["man", "--dir", dir.to_str().unwrap()]);
+    let mut lists: Vec<Vec<String>> = std::fs::read_dir(dir)
+        .unwrap()
+        .filter_map(|page| {
+            let name = page.unwrap().file_name().into_string().unwrap();
+            let words: Vec<String> = name.strip_suffix(".1")?.split('-').skip(1).map(str::to_owned).collect();
+            (words.last()? == "ls").then_some(words)
+        })
+        .collect();
+    lists.sort();
+    lists
+}
+
+/// Something in every list.
+fn with_everything() -> TestHome {
+    let home = with_two_agents();
+    let dir = home.campaign_dir();
+    for args in [
+        &["init", "-q"][..],
+        &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a", "--allow-empty"],
+    ] {
+        let done = std::process::Command::new("git").args(args).current_dir(&dir).status().unwrap();
+        assert!(done.success());
+    }
+    std::fs::write(
+        dir.join("plan.toml"),
+        "name = \"m\"\nobjective = \"o\"\n\n[[agents]]\nname = \"a\"\nprovider = \"script\"\ntask = \"hello\"\n",
+    )
+    .unwrap();
+    let asks = scenario::of(vec![json!({"ask": {"tool": "run", "input": "git push"}})]);
+    for args in [
+        &["agent", "add", "ann"][..],
+        &["ticket", "add", "a thing to do"],
+        &["notify", "add", "desktop"],
+        &["api", "token", "add", "ci"],
+        &["share", "api", "--access", "observe"],
+        &["hub", "node", "add", "far"],
+        &["hub", "viewer", "add", "ann"],
+        &["node", "add", "build2", "ssh://build2"],
+        &["mission", "start", "plan.toml", "-d"],
+        &["run", "-q", "--worktree", "hello"],
+        &["run", "-q", "-d", "--name", "asks", &asks],
+        &["retention", "hold", "api"],
+    ] {
+        ok(&home, args);
+    }
+    wait::until("it asks", wait::PATIENCE, || {
+        !json_of(&home, &["approval", "-o", "json"])["approvals"].as_array().unwrap().is_empty()
+    });
+    home
+}
+
+#[test]
+fn every_list_has_every_form() {
+    let home = with_everything();
+    let lists = all_lists(&home);
+    assert!(lists.len() >= 17 && lists.contains(&vec!["ls".to_owned()]), "{lists:?}");
+    for list in &lists {
+        let words: Vec<&str> = list.iter().map(String::as_str).collect();
+        let said = |more: &[&str]| -> String {
+            let args: Vec<&str> = match &words[..] {
+                ["message", "ls"] => vec!["message", "ls", "api"],
+                ["conversation", "ls"] | ["ls"] => [&words[..], &["-a"]].concat(),
+                words => words.to_vec(),
+            };
+            ok(&home, &[&args[..], more].concat())
+        };
+        let whole: Value = serde_json::from_str(&said(&["-o", "json"])).unwrap();
+        let mut arrays = whole.as_object().unwrap().iter().filter(|(key, _)| *key != "also_waiting");
+        let rows = arrays.find_map(|(_, value)| value.as_array());
+        let rows = rows.unwrap_or_else(|| panic!("{words:?}: no rows in {whole}"));
+        assert!(!rows.is_empty(), "{words:?}: nothing to list");
+        let lines = said(&["-o", "jsonl"]);
+        let each: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(each.len(), rows.len(), "{words:?}: {lines}");
+        assert!(each.iter().all(Value::is_object), "{words:?}: {lines}");
+        for names in [said(&["-o", "name"]), said(&["-q"])] {
+            assert_eq!(names.lines().count(), rows.len(), "{words:?}: {names}");
+            let is_one = |name: &str| !name.is_empty() && !name.starts_with('{') && !name.contains("  ");
+            assert!(names.lines().all(is_one), "{words:?}: {names}");
+        }
+        for table in [said(&["-o", "table"]), said(&["-o", "wide"])] {
+            assert!(table.lines().count() > rows.len(), "{words:?}: {table}");
+        }
+        let without = said(&["--no-headers", "--limit", "1"]);
+        assert!(without.lines().count() < said(&[]).lines().count(), "{words:?}: {without}");
+        let wrong: Vec<&str> = words.iter().copied().chain(["--columns", "colour"]).collect();
+        if words != ["message", "ls"] {
+            let refused = home.run(&wrong);
+            let err = String::from_utf8(refused.stderr).unwrap();
+            assert!(err.contains("there is no column \"colour\""), "{words:?}: {err}");
+        }
+    }
+}

@@ -31,6 +31,7 @@ mod first_minutes;
 mod fleet;
 mod git;
 mod grants;
+mod halts;
 mod handoff;
 mod helpers;
 mod hidden;

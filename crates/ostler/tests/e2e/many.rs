@@ -13,7 +13,7 @@ use ostler_domain::{
 use ostler_testkit::{TestHome, scenario};
 use serde_json::json;
 
-use crate::OSTLER;
+use crate::{OSTLER, exec::OnTerminal};
 
 async fn home_with(config: &str) -> TestHome {
     let home = TestHome::new(OSTLER);
@@ -318,6 +318,90 @@ async fn many_are_stopped_paused_and_resumed_by_what_they_have_in_common() {
     assert!(code == 0 && text.contains("one") && text.contains("two"), "{code}: {text}");
     assert_eq!(client.session("one").await.unwrap().outcome, Some(Outcome::Stopped));
     works(&home, "busy").await;
+}
+
+#[tokio::test]
+async fn who_no_longer_fits_when_many_are_confirmed_is_left_alone() {
+    let home = home_with("").await;
+    let client = home.client().await;
+    let mut ids = Vec::new();
+    for name in ["one", "two", "three"] {
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.name = Some(name.parse().unwrap());
+        wanted.initial_message = Some("hello".to_owned());
+        ids.push(client.create_session(wanted).await.unwrap().id.to_string());
+    }
+    // Before it is started, too, it is about nothing.
+    let is_idle = |view: &View| view.attention == Some(Attention::Idle) && view.status == Status::Running;
+    for id in &ids {
+        home.reaches(id, "rest", is_idle).await;
+    }
+    let mut person = OnTerminal::start(&home, &["stop", "--attention", "idle"]);
+    person.until_shown("stop 3 sessions? [y/N]");
+    // Meanwhile one has something to do, and another one comes to rest.
+    let work = scenario::of(vec![json!({ "sleep_ms": 600_000 })]);
+    assert_eq!(said(&home, &["send", &ids[1], &work]).1, 0);
+    works(&home, "two").await;
+    let late = client.create_session(CreateSession::new("shop", "script")).await.unwrap().id.to_string();
+    home.reaches(&late, "rest", is_idle).await;
+    person.type_in("y\n");
+    person.until_shown("1 session no longer fits and stays as it is: two");
+    assert_eq!(person.child.wait().unwrap().code(), Some(0));
+    for (id, has_ended) in [(&ids[0], true), (&ids[1], false), (&ids[2], true), (&late, false)] {
+        assert_eq!(client.session(id).await.unwrap().outcome.is_some(), has_ended, "{id}");
+    }
+    let mut person = OnTerminal::start(&home, &["stop", "--attention", "working"]);
+    person.until_shown("stop 1 session? [y/N]");
+    client.interrupt_session(&ids[1]).await.unwrap();
+    home.reaches(&ids[1], "rest", is_idle).await;
+    person.type_in("y\n");
+    person.until_shown("nothing was changed");
+    assert_eq!(person.child.wait().unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_program_reads_an_empty_list_where_nobody_fits() {
+    let home = home_with("").await;
+    for verb in ["stop", "pause", "resume", "kill", "interrupt"] {
+        for more in ["-y", "--dry-run"] {
+            let (out, code) = said(&home, &[verb, "--attention", "paused", more, "-o", "json"]);
+            assert_eq!(
+                (out.as_str(), code),
+                ("{\"sessions\":[],\"next_cursor\":null}\n", 0),
+                "{verb} {more}"
+            );
+        }
+        let (out, code) = said(&home, &[verb, "--attention", "paused", "-y", "-o", "jsonl"]);
+        assert_eq!((out.as_str(), code), ("", 0), "{verb}");
+    }
+}
+
+#[tokio::test]
+async fn what_would_be_resumed_are_those_that_nobody_has_gone_on_with() {
+    let home = home_with("").await;
+    let client = home.client().await;
+    for name in ["one", "two"] {
+        assert_eq!(
+            said(&home, &["run", "-q", "-p", "script", "--name", name, r#"{"steps":[{"exit":3}]}"#]).1,
+            10
+        );
+    }
+    let would = |args: &[&str]| -> usize {
+        let (out, code) = said(&home, &[&["resume", "--dry-run", "-o", "json"], args].concat());
+        assert_eq!(code, 0, "{out}");
+        let listed: serde_json::Value = serde_json::from_str(&out).unwrap();
+        listed["sessions"].as_array().unwrap().len()
+    };
+    assert_eq!(would(&["--outcome", "crashed"]), 2);
+    let first = client.session("two").await.unwrap();
+    client.restart_session("two").await.unwrap();
+    home.reaches("two", "rest", |view| view.id != first.id && view.outcome.is_none()).await;
+    assert_eq!(would(&["--outcome", "crashed"]), 1, "somebody has gone on with the other one");
+    assert_eq!(would(&["one", "one"]), 1, "one that is named twice is one");
+    let (out, code) = said(&home, &["resume", "--outcome", "crashed", "-y", "-o", "json"]);
+    assert_eq!(code, 0, "{out}");
+    let done: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(done["sessions"].as_array().unwrap().len(), 1, "{done}");
 }
 
 #[tokio::test]

@@ -71,7 +71,7 @@ async fn dollars_hold_with_no_daemon_and_the_held_call_goes_on_when_more_is_allo
     let told = home.run(&["send", "--wait", &id.to_string(), "and more"]);
     let said = String::from_utf8_lossy(&told.stderr);
     assert_eq!(told.status.code(), Some(11), "nobody waits for what waits for them: {said}");
-    assert!(said.contains("--budget AMOUNT"), "{said}");
+    assert!(said.contains("--budget 0.000804usd"), "{said}");
     let resumed = home.run(&["resume", &id.to_string(), "--budget", "1usd"]);
     assert!(resumed.status.success(), "{resumed:?}");
     assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Done));
@@ -102,7 +102,7 @@ async fn without_a_person_dollars_end_the_run_with_exit_11() {
     let again = home.run(&["run", "-p", "script", "--budget", "0.0004usd", &prompt]);
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert_eq!(again.status.code(), Some(11), "{said}");
-    assert!(said.contains("ostler resume ") && said.contains(" --budget AMOUNT"), "the cure: {said}");
+    assert!(said.contains("ostler resume ") && said.contains(" --budget 0.000804usd"), "the cure: {said}");
     // A new process is no new budget.
     let cure = "ostler resume ";
     for again in [&["send", id, "go on"][..], &["resume", id], &["restart", id]] {
@@ -370,7 +370,7 @@ async fn whoever_runs_is_asked_for_more_and_whoever_waits_is_told_who_could_allo
     let waited = home.run(&["wait", "dear", "--timeout", "300ms"]);
     let said = String::from_utf8_lossy(&waited.stderr).into_owned();
     assert!(waited.status.code() == Some(8) && said.contains("600 of 500 tokens used"), "{said}");
-    assert!(said.contains("ostler resume ") && said.contains(" --budget AMOUNT"), "{said}");
+    assert!(said.contains("ostler resume ") && said.contains(" --budget 1200"), "{said}");
     person.type_in("r\n");
     person.until_shown("[r]aise to 3k");
     // Whoever else raises it answers too.
@@ -489,7 +489,7 @@ async fn whoever_attaches_is_told_what_lets_a_held_session_go_on() {
         home.run(&["run", "-d", "-C", "shop", "--name", "dear", "--budget", "500", &steps]).status.success()
     );
     let cure = home.reaches("dear", "the hold", |view| view.attention == Some(Attention::BudgetHold)).await;
-    let cure = format!("ostler resume {} --budget AMOUNT", cure.id.short());
+    let cure = format!("ostler resume {} --budget 1200", cure.id.short());
     let mut later = OnTerminal::start(&home, &["attach", "dear"]);
     later.until_shown(&cure);
     later.child.kill().unwrap();

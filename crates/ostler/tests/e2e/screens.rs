@@ -169,7 +169,7 @@ fn a_person_says_that_the_work_is_done_and_what_it_was() {
     assert!(text(&["label", "api", "the login"], 0).contains("is labelled “the login”"));
     assert!(text(&["session", "label", "api", ""], 0).contains("has no label"));
     assert!(text(&["done"], 2).contains("ostler done WHO"), "of which?");
-    assert!(text(&["done", "api", "-m", "x"], 2).contains("ostler label WHO TEXT"));
+    assert!(text(&["done", "api", "-m", "x"], 2).contains("ostler label api x"));
     let done = text(&["session", "done", "api"], 0);
     assert!(done.contains("Its work is done, said "), "{done}");
     assert_eq!(session(&home, "api")["outcome"], "done");

@@ -172,6 +172,27 @@ fn the_units_are_what_systemd_understands() {
     assert_eq!((&told["scope"], &told["installed"]), (&"user".into(), &false.into()), "{told}");
 }
 
+#[test]
+fn nothing_is_installed_where_systemd_does_not_run() {
+    if std::path::Path::new("/run/systemd/system").exists() {
+        skip::impossible("nothing_is_installed_where_systemd_does_not_run", "systemd runs here");
+        return;
+    }
+    let home = TestHome::new(OSTLER);
+    let config = home.path().join("elsewhere");
+    for args in [&["service", "install"][..], &["service", "install", "--user", "-o", "json"]] {
+        let mut command = home.command(args);
+        let refused = command.env_remove("OSTLER_HOME").env("HOME", &config).output().unwrap();
+        let err = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(4), "{err}");
+        assert!(err.contains("systemd does not run here") && err.contains("ostler daemon start"), "{err}");
+        assert!(refused.stdout.is_empty() && !config.exists(), "something was installed");
+    }
+    for args in [&["service", "status", "--user", "ann"][..], &["service", "status", "--system"]] {
+        assert_eq!(home.run(args).status.code(), Some(2), "{args:?}");
+    }
+}
+
 /// A group of our own of version 2, where we may make one.
 struct Unit {
     path: PathBuf,

@@ -99,7 +99,7 @@ fn asked(state: &State, deed: Deed) -> (String, Vec<Line>) {
         Deed::Stop(id) => {
             let name = state.name(id);
             let line = Line::of("It ends in an orderly way; what it recorded stays. ");
-            (format!("stop {name}?"), vec![line.faint(format!("ostler stop {name}"))])
+            (format!("stop {name}?"), vec![line.faint(format!("ostler stop {}", id.short()))])
         }
         Deed::AttachAnew(id) => {
             let line = Line::of("It has ended. Attaching begins a new session of its conversation.");

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ostler_client::{Client, Received, Watched, query::EventFilter};
-use ostler_domain::{MissionId, Refusal, limits::PAGE_MOST, mission::State};
+use ostler_domain::{MissionId, Refusal, limits::PAGE_MOST, mission::State, text::shell_word};
 
 use super::{Who, follow};
 use crate::{
@@ -29,7 +29,10 @@ pub(super) struct LogsArgs {
 pub(super) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
     if args.follow && app.ui.format() == Some(Format::Json) {
         return Err(Refusal::invalid("what is followed has no end, so it is no single object")
-            .hint("ostler mission logs -f WHO -o jsonl", "prints an object a line")
+            .hint(
+                format!("ostler mission logs -f {} -o jsonl", shell_word(&args.who.who)),
+                "prints an object a line",
+            )
             .into());
     }
     let client = app.client().await?;

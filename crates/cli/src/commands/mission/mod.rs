@@ -36,6 +36,7 @@ pub(super) use form::WholeForm;
 pub(super) use pause::stood_still;
 pub(super) use show::{by_id, lines};
 pub(crate) use show::{sessions, still_at_work};
+pub(super) use template::table as template_table;
 
 #[derive(Debug, Args)]
 pub(crate) struct MissionArgs {
@@ -106,7 +107,7 @@ pub(crate) async fn run(app: &App, args: MissionArgs) -> Result<u8, Failure> {
         Verb::Add(args) => add::run(app, args).await,
         Verb::Rm(args) => rm::run(app, args).await,
         Verb::Report(args) => report::run(app, args).await,
-        Verb::Template(args) => template::run(app, args),
+        Verb::Template(args) => template::run(app, args).await,
     }
 }
 

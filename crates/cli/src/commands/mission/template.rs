@@ -14,7 +14,8 @@ use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Column, Format, Line, Table, Tone},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, Tone},
 };
 
 #[derive(Debug, Args)]
@@ -27,7 +28,7 @@ pub(super) struct TemplateArgs {
 enum Verb {
     /// List them, with their parameters
     #[command(alias = "list")]
-    Ls,
+    Ls(ListArgs),
     /// Print one as a file to start from
     #[command(alias = "get")]
     Show {
@@ -69,14 +70,9 @@ impl TemplateForm {
     }
 }
 
-#[derive(Serialize)]
-struct TemplatesForm {
-    templates: Vec<TemplateForm>,
-}
-
-pub(super) fn run(app: &App, args: TemplateArgs) -> Result<u8, Failure> {
+pub(super) async fn run(app: &App, args: TemplateArgs) -> Result<u8, Failure> {
     match args.verb {
-        Verb::Ls => ls(app)?,
+        Verb::Ls(args) => return listing::run(app, None, &args, &Templates { args: &args }).await,
         Verb::Show { name } => {
             let template = Template::find(&name).ok_or_else(|| unknown(&name))?;
             match app.ui.is_json() {
@@ -88,39 +84,46 @@ pub(super) fn run(app: &App, args: TemplateArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-fn ls(app: &App) -> Result<(), Failure> {
-    let ui = &app.ui;
-    match ui.format() {
-        Some(Format::Json) => {
-            let all = templates().iter().map(|template| TemplateForm::new(template, false)).collect();
-            return ui.json(&TemplatesForm { templates: all });
-        }
-        Some(Format::Jsonl) => {
-            return templates().iter().try_for_each(|template| ui.json(&TemplateForm::new(template, false)));
-        }
-        Some(Format::Name) => {
-            return templates().iter().try_for_each(|template| ui.data(&Line::of(template.name)));
-        }
-        _ if ui.is_quiet() => {
-            return templates().iter().try_for_each(|template| ui.data(&Line::of(template.name)));
-        }
-        _ => {}
+/// With nothing in it yet.
+pub(in crate::commands) fn table() -> Table {
+    Table::new([Column::new("TEMPLATE"), Column::new("PARAMETERS"), Column::new("WHAT").gives_way_to(24)])
+}
+
+struct Templates<'a> {
+    args: &'a ListArgs,
+}
+
+impl List for Templates<'_> {
+    type Row = &'static Template;
+    const ROWS: &'static str = "templates";
+
+    async fn find(&self) -> Result<Found<Self::Row>, Failure> {
+        Ok(Found::whole(templates().iter().collect(), self.args.most(None)))
     }
-    let columns = [Column::new("TEMPLATE"), Column::new("PARAMETERS"), Column::new("WHAT").gives_way_to(24)];
-    let mut table = Table::new(columns);
-    for template in templates() {
-        table.row(vec![
-            Line::new().strong(template.name),
-            Line::of(words_of(&template.parameters())),
-            Line::of(template.about()),
-        ]);
+
+    fn id(&self, template: &Self::Row) -> String {
+        template.name.to_owned()
     }
-    ui.data_lines(&table.lines(ui.out_look()))?;
-    if let Some(first) = templates().first() {
-        let command = format!("ostler mission plan {} -p goal=\"…\"", first.name);
-        ui.remark(&Line::of("  ").with(Tone::Accent, command).faint("   what it would come to"));
+
+    fn form(&self, template: &Self::Row) -> impl Serialize {
+        TemplateForm::new(template, false)
     }
-    Ok(())
+
+    async fn screen(&self, found: &Found<Self::Row>) -> Result<Screen, Failure> {
+        let mut table = table();
+        for template in &found.rows {
+            table.row(vec![
+                Line::new().strong(template.name),
+                Line::of(words_of(&template.parameters())),
+                Line::of(template.about()),
+            ]);
+        }
+        let first = found.rows.first().map(|first| {
+            let command = format!("ostler mission plan {} -p goal=\"…\"", first.name);
+            Line::of("  ").with(Tone::Accent, command).faint("   what it would come to")
+        });
+        Ok(Screen { table: Some(table), remarks: first.into_iter().collect(), ..Screen::default() })
+    }
 }
 
 /// `goal builders=3`: those that must be said, and the values of the others.

@@ -3,6 +3,7 @@
 use clap::Args;
 use ostler_domain::{
     Reason, Refusal, SessionId,
+    text::shell_word,
     transcript::{self, Shown},
 };
 
@@ -32,7 +33,10 @@ pub(crate) struct ShowArgs {
 pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
     if app.ui.format() == Some(Format::Name) {
         return Err(Refusal::invalid("what was said has no names to print")
-            .hint("ostler transcript show WHO -o jsonl", "prints it for programs")
+            .hint(
+                format!("ostler transcript show {} -o jsonl", shell_word(&args.who)),
+                "prints it for programs",
+            )
             .into());
     }
     let client = app.client().await?;

@@ -105,20 +105,19 @@ fn cures(session: &Session) -> Vec<Line> {
 
 fn next(session: &Session, code: u8, changed: bool) -> Line {
     let id = session.id.short();
-    let more = match code {
-        // Without one of its own it was the campaign's, which a session cannot raise: `show` says what does.
-        exit_code::SESSION_BUDGET if session.budget.is_some() => " --budget AMOUNT",
-        _ => "",
-    };
     let commands = match code {
         exit_code::OK if changed => [format!("ostler diff {id}"), format!("ostler send {id} \"…\"")],
         exit_code::OK => [format!("ostler logs {id}"), format!("ostler send {id} \"…\"")],
-        exit_code::SESSION_BUDGET if session.budget.is_none() => {
+        exit_code::SESSION_BUDGET if session.budget.is_some() => {
+            [format!("ostler show {id}"), row::raise(session)]
+        }
+        // Without one of its own it was the campaign's, which a session cannot raise: `show` says what does.
+        exit_code::SESSION_BUDGET => {
             [format!("ostler show {id}"), row::shared_budget_cure(session, &session.campaign.short())]
         }
         _ => {
             let cure = full_context::steps(session).and_then(|steps| steps.into_iter().next());
-            let again = || format!("ostler resume {id}{more}");
+            let again = || format!("ostler resume {id}");
             [format!("ostler show {id}"), cure.map_or_else(again, |(command, _)| command)]
         }
     };
