@@ -79,6 +79,7 @@ pub(crate) fn engine_options(home: &Home) -> ostler_engine::Options {
         network_presets: Default::default(),
         state_dir: home.state().to_owned(),
         daemon_json: home.daemon_json(),
+        halt_json: home.halt_json(),
         own_dirs: Vec::new(),
         home_dir: None,
         watchdogs: WatchdogLimits::default(),

@@ -8,8 +8,6 @@ use ostler_domain::{
 };
 pub use ostler_form::held::larger_budget;
 
-pub use ostler_form::held::larger_budget;
-
 use crate::{Line, Tone, row};
 
 /// That a session is held at a budget, and what lets it go on.
