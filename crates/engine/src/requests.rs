@@ -3,7 +3,7 @@
 use ostler_domain::{
     Budget, Reason, Refusal,
     price::Dollars,
-    query::{Listed, Page, SessionFilter, no_such},
+    query::{Listed, Page, SessionFilter},
     session::{Attention, Request, StopRule, View},
 };
 
@@ -62,9 +62,7 @@ impl Engine {
         {
             return Ok(());
         }
-        let refusal = no_such("provider", name, known.iter().map(String::as_str));
-        Err(Refusal { reason: Reason::ProviderUnknown, ..refusal }
-            .hint("ostler provider ls", "lists them, and what each lacks"))
+        Err(self.shared.no_such_provider(name))
     }
 
     /// Ends a session; in an orderly way, or at once.

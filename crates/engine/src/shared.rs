@@ -16,6 +16,7 @@ use ostler_domain::{
     conversation::Entry,
     history::read_only,
     provider::ACP_PREFIX,
+    query::no_such,
     session::{Config, Context, Sandbox},
 };
 use ostler_providers::{Provider, registry};
@@ -237,16 +238,15 @@ impl Shared {
     }
 
     pub(crate) fn provider(&self, name: &str) -> Result<Arc<dyn Provider>, Refusal> {
-        registry::find(name).ok_or_else(|| {
-            let known = self.provider_names();
-            Refusal::new(
-                ostler_domain::Reason::ProviderUnknown,
-                format!("there is no provider \"{}\"", ostler_domain::text::one_line(name, 64)),
-            )
-            .because(format!("there are: {}", known.join(", ")))
+        let hint = ("ostler run -p script \"…\"", "uses one that is always there");
+        registry::find(name).ok_or_else(|| self.no_such_provider(name).hint(hint.0, hint.1))
+    }
+
+    pub(crate) fn no_such_provider(&self, name: &str) -> Refusal {
+        let known = self.provider_names();
+        let refusal = no_such("provider", name, known.iter().map(String::as_str));
+        Refusal { reason: ostler_domain::Reason::ProviderUnknown, ..refusal }
             .hint("ostler provider ls", "lists them, and what each lacks")
-            .hint("ostler run -p script \"…\"", "uses one that is always there")
-        })
     }
 
     /// The provider that a conversation was given. Rows of other programs' stores name vendors of models there: those are

@@ -256,20 +256,24 @@ async fn walk(app: &App) -> Result<u8, Failure> {
     }
     let client = app.client().await?;
     let mut seen = Vec::new();
-    loop {
+    let open = loop {
         let open = Approvals { client: &client, all: false, most: None, held: RefCell::default() };
         let open = open.find().await?;
-        let Some(next) = open.rows.iter().find(|asked| !seen.contains(&asked.approval.id)) else { break };
+        let Some(next) = open.rows.iter().find(|asked| !seen.contains(&asked.approval.id)) else {
+            break open;
+        };
         seen.push(next.approval.id);
         if !answer_one(app, &client, next).await? {
             return Ok(exit_code::OK);
         }
-    }
+    };
     let held = held(&client).await?;
-    match seen.len() {
-        0 if held.is_empty() => ui.say(&screen::nobody(working(&client).await?)),
-        0 => {}
-        _ => ui.say(&Line::of("That was all.")),
+    match (seen.len(), open.rows.len()) {
+        (0, _) if held.is_empty() => ui.say(&screen::nobody(working(&client).await?)),
+        (0, _) => {}
+        (_, 0) => ui.say(&Line::of("That was all.")),
+        (_, 1) => ui.say(&Line::of("That was all; 1 that was skipped still waits.")),
+        (_, skipped) => ui.say(&Line::of(format!("That was all; {skipped} that were skipped still wait."))),
     }
     held.iter().for_each(|held| ui.say(&held.line()));
     Ok(exit_code::OK)

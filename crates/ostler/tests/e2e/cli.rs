@@ -131,6 +131,7 @@ fn errors_have_reason_hint_and_exit_code() {
     ok(&home, &["campaign", "add", "."]);
     fails(&home, &["show", "zzzzz"], 3, "SESSION_UNKNOWN");
     fails(&home, &["run", "-p", "levitate", "hi"], 6, "PROVIDER_UNKNOWN");
+    fails(&home, &["run", "-p", "codexx", "hi"], 6, "the nearest is codex");
     fails(&home, &["campaign", "add", "/"], 2, "CAMPAIGN_ROOT");
     fails(&home, &["campaign", "add", "/nowhere/at/all"], 2, "CAMPAIGN_ROOT");
     fails(&home, &["levitate"], 2, "levitate");

@@ -11,6 +11,7 @@ use ostler_client::Client;
 use ostler_domain::{
     Reason, Refusal,
     provider::{ITS_LOGIN, Models, Status},
+    query::no_such,
 };
 use serde::Serialize;
 
@@ -94,9 +95,8 @@ pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
 fn find(all: Vec<Status>, name: &str) -> Result<Status, Refusal> {
     let known: Vec<String> = all.iter().map(|status| status.name.clone()).collect();
     all.into_iter().find(|status| status.name == name).ok_or_else(|| {
-        Refusal::new(Reason::ProviderUnknown, format!("there is no provider \"{name}\""))
-            .because(format!("there are: {}", known.join(", ")))
-            .hint("ostler provider ls", "lists them")
+        let refusal = no_such("provider", name, known.iter().map(String::as_str));
+        Refusal { reason: Reason::ProviderUnknown, ..refusal }.hint("ostler provider ls", "lists them")
     })
 }
 
