@@ -35,6 +35,8 @@ use crate::{
 
 /// How what is done by somebody who has not said their name is recorded.
 const NAMELESS: &str = "web";
+/// How long whoever closes the door waits for those who are inside to be gone.
+const CLOSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// By whom, what, and about what.
 pub type Audit = Box<dyn Fn(&str, &'static str, &str) + Send + Sync>;
@@ -73,8 +75,8 @@ pub(crate) struct Inner {
 /// A door that is open.
 struct Open {
     address: SocketAddr,
-    /// Dropped, it ends the listeners and everybody who is served.
-    _end: watch::Sender<()>,
+    /// Told, or dropped, it ends the listeners and everybody who is served.
+    end: watch::Sender<()>,
 }
 
 impl Door {
@@ -154,12 +156,16 @@ impl Door {
         Some(allowed.first().map_or_else(|| format!("http://{address}"), |host| format!("https://{host}")))
     }
 
-    /// Closes it, and says whether it was open.
-    pub fn close(&self, by: &str) -> Result<bool, Refusal> {
-        let was_open = self.state().take().is_some();
+    /// Closes it, and says whether it was open. By then nobody gets in by it any more.
+    pub async fn close(&self, by: &str) -> Result<bool, Refusal> {
+        let open = self.state().take();
         self.inner.ring.set_open_at(None)?;
         (self.inner.household.audit)(by, "http_close", "");
-        Ok(was_open)
+        let Some(Open { end, .. }) = open else { return Ok(false) };
+        end.send_replace(());
+        // Whoever is served leaves at once; nobody is waited for who does not.
+        let _ = tokio::time::timeout(CLOSED_WITHIN, end.closed()).await;
+        Ok(true)
     }
 
     pub fn create_token(&self, by: &str, name: &str, read_only: bool) -> Result<NewToken, Refusal> {
@@ -265,7 +271,7 @@ impl Door {
             tokio::spawn(serve::serve(self.clone(), listener, address.port(), ended.clone()));
         }
         tracing::info!(%address, "the HTTP door is open");
-        *self.state() = Some(Open { address, _end: end });
+        *self.state() = Some(Open { address, end });
         Ok(address)
     }
 

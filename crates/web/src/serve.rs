@@ -24,7 +24,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// How long is waited when nobody can be taken in, as when descriptors have run out.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-/// Serves until the sender of `ended` is gone.
+/// Serves until the sender of `ended` says so, or is gone.
 pub(crate) async fn serve(door: Door, listener: TcpListener, port: u16, ended: watch::Receiver<()>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let router = routes::router(door, port);
@@ -33,7 +33,7 @@ pub(crate) async fn serve(door: Door, listener: TcpListener, port: u16, ended: w
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = end.changed() => return,
+            _ = end.changed() => break,
         };
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(TRY_AGAIN).await;
@@ -45,6 +45,9 @@ pub(crate) async fn serve(door: Door, listener: TcpListener, port: u16, ended: w
             drop(place);
         });
     }
+    // Whoever closed the door waits for the last of these: nobody is let in once that is gone.
+    drop(listener);
+    drop((end, ended));
 }
 
 async fn connection(stream: TcpStream, router: Router, mut ended: watch::Receiver<()>) {

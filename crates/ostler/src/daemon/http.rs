@@ -98,7 +98,7 @@ impl HttpDoor for Http {
     }
 
     fn close<'a>(&'a self, by: &'a By) -> Answer<'a, bool> {
-        Box::pin(async move { self.door().await?.close(&by.0) })
+        Box::pin(async move { self.door().await?.close(&by.0).await })
     }
 
     fn create_token<'a>(&'a self, by: &'a By, name: &'a str, read_only: bool) -> Answer<'a, NewToken> {
