@@ -64,7 +64,9 @@ impl Failure {
                 typed[place + 1..].iter().map(|word| format!(" {}", shell_word(word))).collect();
             for hint in &mut refusal.hints {
                 let ways = ["ostler show ", "ostler conversation show "];
-                if let Some(one) = ways.iter().find_map(|way| hint.command.strip_prefix(way)) {
+                let shown = ways.iter().find_map(|way| hint.command.strip_prefix(way));
+                let sent = || hint.command.strip_prefix("ostler send ")?.strip_suffix(" \"…\"");
+                if let Some(one) = shown.or_else(sent) {
                     hint.command = format!("ostler {} {one}{rest}", words.join(" "));
                 }
             }

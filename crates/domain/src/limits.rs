@@ -291,6 +291,10 @@ pub const APPROVAL_WAITS: Duration = Duration::from_secs(12 * 3_600);
 pub const IDLE_STOP: Duration = Duration::from_secs(30 * 60);
 /// Where others wait for its place, an idle session keeps it for so long: whoever has just got an answer may say more.
 pub const GIVES_WAY_AFTER: Duration = Duration::from_secs(10);
+/// How long a turn may take to end once a call of it waits at a used-up budget, before the session is held or ended: agents
+/// make calls on the side, as for a title, and the answer may be there already. Whoever needs the call only waits meanwhile.
+pub const BUDGET_SETTLES: Duration = Duration::from_secs(2);
+
 /// Memory that an agent program usually takes once it runs: what is set aside for one that is just starting.
 pub const AGENT_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 /// How long what a new session takes is not yet seen in what the machine has free, and how long it counts as starting.

@@ -295,7 +295,6 @@ impl Engine {
                 if to.who == view.name.as_str() {
                     self.check_sole(&to.who, view.campaign, Way::Send).await?;
                 }
-                self.check_one_sleeps(&to.who, &view).await?;
                 self.hearer_in(view, &to.who).await
             }
             Err(refusal) if refusal.reason == Reason::SessionUnknown => {

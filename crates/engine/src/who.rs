@@ -191,31 +191,6 @@ impl Engine {
         Err(hints.fold(refusal, |refusal, (command, effect, _)| refusal.hint(command, effect)))
     }
 
-    /// Refuses a name that several conversations of a campaign have none of which is at work: whoever says something to it
-    /// would wake the last one, and may mean another.
-    pub(crate) async fn check_one_sleeps(&self, who: &str, found: &View) -> Result<(), Refusal> {
-        let is_named = who.rsplit('/').next() == Some(found.name.as_str());
-        if !is_named || found.outcome.is_none() {
-            return Ok(());
-        }
-        let mut asleep = self.shared.store.conversations_named(found.name.as_str()).await?;
-        asleep.retain(|other| other.campaign == found.campaign && other.closed.is_none());
-        if asleep.len() < 2 {
-            return Ok(());
-        }
-        let message = format!("\"{}\" fits {} conversations", found.name, asleep.len());
-        let mut refusal = Refusal::new(Reason::Ambiguous, message)
-            .because("none of them is at work, and what is said to one wakes it");
-        for other in asleep.iter().take(CANDIDATES) {
-            let Some(last) = self.last_session(other.id).await? else { continue };
-            let said =
-                last.last_completion.as_deref().or(last.obituary.as_ref().map(|end| end.sentence.as_str()));
-            let effect = format!("{}: {}", last.status.as_str(), one_line(said.unwrap_or_default(), 60));
-            refusal = refusal.hint(format!("ostler show {}", last.id.short()), effect);
-        }
-        Err(refusal)
-    }
-
     /// Says which sessions a name may mean, and how each is called without doubt.
     async fn in_several(&self, who: &str, several: &[View]) -> Result<Refusal, Refusal> {
         let campaigns = self.shared.store.campaigns().await?;

@@ -551,6 +551,12 @@ impl State {
         self.used_up.budget.is_some()
     }
 
+    /// Says whether it is in a turn with a call that waits at a used-up budget: the call may be one on the side, and what
+    /// needs it stands still.
+    pub(super) fn may_end_without_more(&self) -> bool {
+        self.turn.is_some() && self.calls_held > 0 && self.used_up.of_budget().is_some()
+    }
+
     /// Says whether the next thing that it does costs something. Where a gateway holds calls, what is open may be brought
     /// to its end: only a call that waits there would use more.
     pub(super) fn would_use_more(&self) -> bool {

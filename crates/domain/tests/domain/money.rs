@@ -7,6 +7,7 @@ use ostler_domain::{
     admission::Standing,
     budget::{CampaignBudget, Lent, Used, WhenUsedUp},
     event::{AgentRetrying, By, Process, StopReason, UsageRecorded},
+    limits::BUDGET_SETTLES,
     price::{Dollars, Price, PriceBook},
     session::{
         AgentRequest, Approve, Attention, Billing, BudgetUse, CallUsage, Created, Effect, ExitFacts, How,
@@ -363,6 +364,13 @@ impl Purse {
         self.input(Input::Spawned(Spawn { agent, holds_calls: true })).unwrap();
         self
     }
+
+    /// Its turn did not end without the call that waits.
+    fn settle(&mut self) {
+        assert_eq!(self.state.watchdog(), Some((Watchdog::Budget, BUDGET_SETTLES)));
+        self.input(Input::Watchdog(Watchdog::Budget)).unwrap();
+        assert_eq!(self.state.watchdog(), None);
+    }
 }
 
 #[test]
@@ -392,11 +400,26 @@ fn a_turn_that_its_last_call_brings_to_its_end_is_done_whatever_that_used() {
 }
 
 #[test]
+fn a_call_on_the_side_that_waits_ends_no_turn_that_is_all_but_over() {
+    for when_used_up in [WhenUsedUp::Stop, WhenUsedUp::Hold] {
+        let mut purse = once(when_used_up).through_a_gateway();
+        purse.call("claude-sonnet-5", 120);
+        purse.input(held_call()).unwrap();
+        purse.input(turn_ended(StopReason::Completed)).unwrap();
+        purse.input(exited()).unwrap();
+        assert_eq!(purse.state.outcome(), Some(Outcome::Done), "{when_used_up:?}");
+        assert_eq!(purse.count(Kind::SessionHeld), 0, "{when_used_up:?}");
+    }
+}
+
+#[test]
 fn a_call_beyond_the_budget_asks_whoever_is_there_and_ends_what_nobody_watches() {
     let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
     purse.call("claude-sonnet-5", 120);
     assert_eq!(purse.state.phase(), Phase::Live);
     purse.input(held_call()).unwrap();
+    assert_eq!(purse.state.phase(), Phase::Live, "it may be a call on the side");
+    purse.settle();
     assert_eq!(purse.state.phase(), Phase::Stopping);
     purse.input(turn_ended(StopReason::Interrupted)).unwrap();
     purse.input(exited()).unwrap();
@@ -409,6 +432,8 @@ fn a_call_beyond_the_budget_asks_whoever_is_there_and_ends_what_nobody_watches()
     purse.input(held_call()).unwrap();
     assert_eq!(purse.attention(), Some(Attention::Working), "what is shared out may be there in a moment");
     purse.call("claude-sonnet-5", 120);
+    assert_eq!(purse.attention(), Some(Attention::Working), "it may be a call on the side");
+    purse.settle();
     assert_eq!(purse.attention(), Some(Attention::BudgetHold));
     assert!(purse.effects.contains(&Effect::Freeze(true)), "{:?}", purse.effects);
     purse.request(resume(300)).unwrap();
@@ -512,6 +537,7 @@ fn a_campaign_s_budget_lets_what_is_complete_be_and_holds_the_next_message() {
     purse.campaign("5usd/day", 500);
     assert_eq!(purse.attention(), Some(Attention::Working));
     purse.input(held_call()).unwrap();
+    purse.settle();
     assert_eq!(purse.attention(), Some(Attention::BudgetHold));
 }
 

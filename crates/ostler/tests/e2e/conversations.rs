@@ -626,7 +626,7 @@ async fn a_name_that_nobody_chose_is_nobody_else_s_ever_after() {
     let refused = home.run(&["send", "shop/nightly", "and now?"]);
     let err = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(3), "{err}");
-    assert!(err.contains("\"nightly\" fits 2 conversations [AMBIGUOUS"), "{err}");
+    assert!(err.contains("nightly\" fits 2 sessions [AMBIGUOUS"), "{err}");
     let ways: Vec<&str> = err.split("ostler send ").skip(1).map(|way| &way[..5]).collect();
     assert!(ways.len() == 2 && err.matches("'and now?'").count() == 2, "{err}");
     let stays = scenario::of(vec![json!({ "sleep_ms": 600_000 })]);

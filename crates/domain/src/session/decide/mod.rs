@@ -298,6 +298,9 @@ impl Draft<'_> {
         if watchdog == Watchdog::Start {
             return self.stop(StopRule::StartWatchdog, By::ostler());
         }
+        if watchdog == Watchdog::Budget {
+            return money::enforce_now(self);
+        }
         let fired = |rung| Event::WatchdogFired(WatchdogFired { watchdog, rung });
         match self.state.stall().map(|stall| stall.rung) {
             None => {

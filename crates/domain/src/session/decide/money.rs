@@ -79,8 +79,16 @@ fn ends_by_itself(draft: &Draft<'_>) -> bool {
     draft.state.phase() == Phase::Stopping && draft.state.stop().is_some_and(is_done)
 }
 
-/// Holds or ends a session that would use more of what is used up.
+/// Holds or ends a session that would use more of what is used up. A turn has a moment to end without the call that waits,
+/// and its tools have all theirs.
 pub(super) fn enforce(draft: &mut Draft<'_>) {
+    if !draft.state.may_end_without_more() {
+        enforce_now(draft);
+    }
+}
+
+/// The same when that moment is over.
+pub(super) fn enforce_now(draft: &mut Draft<'_>) {
     let state = &draft.state;
     if state.used_up.of_budget().is_none() || state.phase() > Phase::Live || !state.would_use_more() {
         return;
