@@ -136,7 +136,7 @@ impl History {
         let usage = self.usage(more);
         let model = life.state.created().config.model.clone();
         let call = Some(format!("call-{:012x}", self.seed.below(1 << 48)));
-        let call = CallUsage { usage, model, call, is_estimated: false };
+        let call = CallUsage { usage, model, call };
         if self.seed.chance(50) {
             life.hear(Input::Wire(call.clone()));
         }

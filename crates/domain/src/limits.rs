@@ -145,8 +145,6 @@ pub const MODEL_HOLD: Duration = Duration::from_secs(4 * 60);
 pub const MODEL_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 /// How often a call that waits looks whether it may go on.
 pub const MODEL_HOLD_LOOK: Duration = Duration::from_millis(200);
-/// How long it waits before anybody is told: what several share is divided anew after each call, and is there in a moment.
-pub const MODEL_HOLD_TOLD_AFTER: Duration = Duration::from_millis(400);
 /// Longest name of an answer or a model.
 pub const METER_NAME_BYTES: usize = 200;
 /// How long connections that are cut at a session's end may take to be counted.
@@ -291,10 +289,6 @@ pub const APPROVAL_WAITS: Duration = Duration::from_secs(12 * 3_600);
 pub const IDLE_STOP: Duration = Duration::from_secs(30 * 60);
 /// Where others wait for its place, an idle session keeps it for so long: whoever has just got an answer may say more.
 pub const GIVES_WAY_AFTER: Duration = Duration::from_secs(10);
-/// How long a turn may take to end once a call of it waits at a used-up budget, before the session is held or ended: agents
-/// make calls on the side, as for a title, and the answer may be there already. Whoever needs the call only waits meanwhile.
-pub const BUDGET_SETTLES: Duration = Duration::from_secs(2);
-
 /// Memory that an agent program usually takes once it runs: what is set aside for one that is just starting.
 pub const AGENT_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 /// How long what a new session takes is not yet seen in what the machine has free, and how long it counts as starting.

@@ -28,8 +28,6 @@ pub struct Compared {
     pub cut_calls: u64,
     /// Of these, calls that the agent named too.
     pub named_by_both: u64,
-    /// Calls of which no server said what they took: what the agent reports of them is its estimate.
-    pub estimated_calls: u64,
     pub verdict: Verdict,
 }
 
@@ -93,7 +91,6 @@ pub fn compare<'a>(
         match used.source {
             UsageSource::Report | UsageSource::History => {
                 compared.report += said;
-                compared.estimated_calls += u64::from(used.estimated);
                 count(reported, used);
             }
             UsageSource::Wire => {

@@ -16,9 +16,6 @@ pub enum KeeperNote {
         keeper_version: String,
         pid: u32,
         start_time: u64,
-        /// Its calls to the model go through a gateway that says when it holds one.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        holds_calls: bool,
     },
     /// The cgroup that was asked for could not be used; trees are walked instead.
     NoCgroup {

@@ -214,20 +214,12 @@ fn table(audited: &[Audited]) -> Table {
                 count(row.report.total()),
                 count(row.wire.total()),
                 count(row.counted.total()),
-                Line::toned(tone, row.verdict.words()).plain(estimates(row)),
+                Line::toned(tone, row.verdict.words()),
             ]);
         }
     }
     table
 }
-/// What of it nobody but the agent could say.
-fn estimates(row: &Compared) -> String {
-    match row.estimated_calls {
-        0 => String::new(),
-        calls => format!("; {} estimated by the agent", words::plural(calls, "call is", "calls are")),
-    }
-}
-
 /// What its list has.
 pub(super) fn columns() -> Vec<String> {
     table(&[]).names()

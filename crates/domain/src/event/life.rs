@@ -29,9 +29,6 @@ pub struct Process {
 pub struct Spawned {
     pub agent: Process,
     pub boot: BootId,
-    /// Its calls go through a gateway that holds them at the end of an allowance, and says when it does.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub holds_calls: bool,
 }
 
 /// What an agent that has no key of its own calls its model with.

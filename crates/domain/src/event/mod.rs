@@ -255,8 +255,6 @@ events! {
     BudgetWarned(BudgetReached) = 61, "BUDGET_WARNED";
     BudgetExceeded(BudgetReached) = 62, "BUDGET_EXCEEDED";
     BudgetChanged(BudgetChanged) = 63, "BUDGET_CHANGED";
-    /// So many calls wait at the gateway for more to be allowed.
-    CallsHeld(CallsHeld) = 64, "CALLS_HELD";
 
     // Messages and their receipts.
     MessageAccepted(MessageAccepted) = 70, "MESSAGE_ACCEPTED";
@@ -308,8 +306,6 @@ events! {
     DeliveryMirrored(Box<DeliveryMirrored>) = 161, "DELIVERY_MIRRORED";
     /// Said to an agent that sleeps, and was not woken for it.
     MessageUnheard(Box<MessageUnheard>) = 150, "MESSAGE_UNHEARD";
-    /// The agent let go of it before its model had read it: it waits again.
-    MessageReturned(MessageUnknown) = 151, "MESSAGE_RETURNED";
 
     // Missions: the node's, with the sessions they are about in them.
     MissionCreated(Box<MissionCreated>) = 180, "MISSION_CREATED";

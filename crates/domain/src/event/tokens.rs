@@ -36,9 +36,6 @@ pub struct UsageRecorded {
     /// The wire saw the call, and its answer was cut before it said what it took: the agent's report is all there is.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cut: bool,
-    /// The model's server did not say what the call took: the agent has estimated it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub estimated: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -99,18 +96,6 @@ pub struct BudgetReached {
     /// The agent of that campaign whose budget it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// What that campaign or that agent is called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-}
-
-/// How many calls wait at the gateway, because the session has used up what it may.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallsHeld {
-    pub held: u32,
-    /// What is used up, as the gateway counts it; empty where none waits any more.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub why: String,
 }
 
 impl BudgetReached {
@@ -124,7 +109,6 @@ impl BudgetReached {
             campaign: None,
             period: None,
             agent: None,
-            name: None,
         }
     }
 

@@ -247,10 +247,6 @@ pub enum CallEnd {
     Stopped,
     /// The session had used up what it may, and no more was allowed while the call waited.
     Held,
-    /// It has not ended: it waits to begin, because the session has used up what it may.
-    Waits,
-    /// It has not ended: it waited, and does so no more. It begins now, or its agent went away.
-    Begins,
 }
 
 #[cfg(test)]

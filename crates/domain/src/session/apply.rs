@@ -62,9 +62,6 @@ impl State {
             budget,
             budget_warned: false,
             over_budget: None,
-            used_up: Holds::default(),
-            holds_calls: false,
-            calls_held: 0,
             helpers: Lent::default(),
             usage: Usage::default(),
             cost: Cost::default(),
@@ -112,13 +109,11 @@ impl State {
         match event {
             Event::SessionStarting(starting) => {
                 self.attempt = starting.attempt;
-                self.calls_held = 0;
                 self.enter(Phase::Starting, at);
             }
             Event::SessionSpawned(spawned) => {
                 self.process = Some(spawned.agent.clone());
                 self.boot = Some(spawned.boot.clone());
-                self.holds_calls = spawned.holds_calls;
             }
             Event::LoginLent(lent) => self.lent_until = Some(lent.until),
             Event::SessionStarted(started) => {
@@ -206,13 +201,7 @@ impl State {
                 *self.holds.slot(held.hold) = Some(held.reason.clone());
                 self.held_since = at;
             }
-            Event::SessionReleased(released) => {
-                *self.holds.slot(released.hold) = None;
-                *self.used_up.slot(released.hold) = None;
-                if self.holds.of_budget().is_none() && self.used_up.of_budget().is_none() {
-                    self.calls_held = 0;
-                }
-            }
+            Event::SessionReleased(released) => *self.holds.slot(released.hold) = None,
             Event::SessionStalled(stalled) => {
                 self.stall = Some(Stall { watchdog: stalled.watchdog, since: at, rung: WatchdogRung::Nudge });
             }
@@ -250,10 +239,6 @@ impl State {
             Event::TurnEnded(ended) => {
                 self.turn = None;
                 self.stall = None;
-                if self.background.is_empty() {
-                    // A gateway that died has not said that they wait no more.
-                    self.calls_held = 0;
-                }
                 self.failing_since = None;
                 self.trouble = None;
                 self.cut_short = ended.stop_reason == StopReason::ProcessEnded;
@@ -354,7 +339,6 @@ impl State {
             Event::BudgetChanged(changed) => {
                 self.budget = changed.budget;
                 self.budget_warned = false;
-                self.used_up.budget = None;
             }
             Event::MessageAccepted(_)
             | Event::MessageSent(_)
@@ -362,7 +346,6 @@ impl State {
             | Event::MessageSeen(_)
             | Event::MessageAnswered(_)
             | Event::MessageUnknown(_)
-            | Event::MessageReturned(_)
             | Event::MessageDropped(_)
             | Event::MessageCancelled(_)
             | Event::MessageEdited(_)
@@ -387,11 +370,7 @@ impl State {
                 self.denied += u32::from(answered.answer == Answer::Denied);
             }
             Event::HelpersCharged(lent) => self.helpers = lent.clone(),
-            Event::BudgetExceeded(reached) => {
-                self.over_budget = Some(reached.sentence());
-                *self.used_up.slot(reached.hold()) = Some(reached.held_words());
-            }
-            Event::CallsHeld(calls) => self.calls_held = calls.held,
+            Event::BudgetExceeded(reached) => self.over_budget = Some(reached.sentence()),
             Event::InterruptRequested(_)
             | Event::LeftoversEnded(_)
             | Event::TapeDamaged(_)

@@ -69,14 +69,6 @@ pub enum Input {
         model: Option<String>,
         call: Option<String>,
     },
-    /// A call waits at the gateway, because the session has used up what it may.
-    CallHeld {
-        why: String,
-        /// It has waited for as long as it may, and was sent away.
-        is_refused: bool,
-    },
-    /// One of those waits no more: it began, or came to nothing.
-    CallFreed,
     /// The model's server did not answer a call, as the gateway saw it.
     Refused(Refused),
     /// The agent called on its session socket. `at` is the call's place on the tape, by which it is answered.
@@ -294,20 +286,13 @@ pub struct CallUsage {
     /// The model server's name for the call, by which the agent's report and the wire mean the same one. Absent in a
     /// report: tokens of calls that the agent does not name, such as those of its sub-agents, added up.
     pub call: Option<String>,
-    /// The server did not say what the call took: the agent has estimated it.
-    pub is_estimated: bool,
 }
 
 impl CallUsage {
-    /// What an agent says of calls without naming them.
-    pub fn unnamed(usage: Usage, model: Option<String>) -> CallUsage {
-        CallUsage { usage, model, call: None, is_estimated: false }
-    }
-
     /// What the wire says of a call; none where the answer did not say what it took.
     pub fn of(call: ModelCall) -> Option<CallUsage> {
         let ModelCall { id, request_id, model, usage, .. } = call;
-        Some(CallUsage { usage: usage?, model, call: id.or(request_id), is_estimated: false })
+        Some(CallUsage { usage: usage?, model, call: id.or(request_id) })
     }
 }
 
@@ -325,14 +310,6 @@ pub enum Report {
     },
     TurnEnded {
         stop_reason: StopReason,
-    },
-    /// What was said into the open turn went no further than the agent: its model has not read it, and will not.
-    Unread {
-        messages: Vec<MessageId>,
-    },
-    /// The same where nobody can know whether its model has read it.
-    Unclear {
-        messages: Vec<MessageId>,
     },
     /// A turn runs under this id: the provider really has it. Comes again when the id changes.
     Bound {
@@ -400,8 +377,6 @@ pub enum Report {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spawn {
     pub agent: Process,
-    /// Its calls go through a gateway that holds them at the end of an allowance, and says when it does.
-    pub holds_calls: bool,
 }
 
 /// How the process ended, as the exit record says.

@@ -288,7 +288,7 @@ impl State {
                 Some(AsksAbout::Budget) => Attention::BudgetHold,
                 Some(AsksAbout::Progress) => Attention::Stalled,
             }
-        } else if self.is_held_at_a_budget() {
+        } else if self.holds.of_budget().is_some() {
             Attention::BudgetHold
         } else if self.approvals.iter().any(|open| open.kind == AskKind::Leave) {
             Attention::WaitingApproval

@@ -74,8 +74,6 @@ impl Report {
             | Report::Image(_)
             | Report::TurnStarted { .. }
             | Report::TurnEnded { .. }
-            | Report::Unread { .. }
-            | Report::Unclear { .. }
             | Report::Bound { .. }
             | Report::Compacted(_)
             | Report::Context(_)

@@ -17,10 +17,7 @@ impl Refused {
     /// What the wire says of a call that was not answered as it should; none for one that was, that only looked
     /// around, or whose end was ours.
     pub fn of(call: &ModelCall) -> Option<Refused> {
-        let is_ours = matches!(
-            call.end,
-            CallEnd::Held | CallEnd::Left | CallEnd::Stopped | CallEnd::Waits | CallEnd::Begins
-        );
+        let is_ours = matches!(call.end, CallEnd::Held | CallEnd::Left | CallEnd::Stopped);
         let is_answered = (200..400).contains(&call.status) && call.end == CallEnd::Complete;
         let refused = || Refused {
             status: if (200..400).contains(&call.status) { 0 } else { call.status },

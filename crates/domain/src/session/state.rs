@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Attention, Begin, Created, Ended, Intake, Ledger, Link, OpenApproval, OpenTurn, RateLimit, Stall,
-    StopRequested, Waiting, open::Place, project::Doing,
+    StopRequested, Waiting, project::Doing,
 };
 use crate::{
     Budget, Now, Time, Usage,
@@ -244,15 +244,6 @@ pub struct State {
     pub(super) budget_warned: bool,
     /// Which budget was used up, in words.
     pub(super) over_budget: Option<String>,
-    /// The budgets that are used up, each with its reason. They hold it as soon as it would use more.
-    #[serde(default)]
-    pub(super) used_up: Holds,
-    /// Its calls go through a gateway that holds them at the end of an allowance, and says when it does.
-    #[serde(default)]
-    pub(super) holds_calls: bool,
-    /// How many calls wait there.
-    #[serde(default)]
-    pub(super) calls_held: u32,
     /// What its helpers took of its budget.
     #[serde(default)]
     pub(super) helpers: Lent,
@@ -538,36 +529,6 @@ impl State {
 
     /// Says whether the process tree is to stand still.
     pub fn is_frozen(&self) -> bool {
-        self.desired == Desired::Pause || self.is_held_at_a_budget() || self.holds.halt.is_some()
-    }
-
-    /// Says whether a budget keeps it from going on. One that would use nothing is as it would be without.
-    pub(super) fn is_held_at_a_budget(&self) -> bool {
-        self.holds.of_budget().is_some() && self.would_use_more()
-    }
-
-    /// Says whether its own budget is used up, be anything left to do or not.
-    pub fn has_used_up_its_budget(&self) -> bool {
-        self.used_up.budget.is_some()
-    }
-
-    /// Says whether it is in a turn with a call that waits at a used-up budget: the call may be one on the side, and what
-    /// needs it stands still.
-    pub(super) fn may_end_without_more(&self) -> bool {
-        self.turn.is_some() && self.calls_held > 0 && self.used_up.of_budget().is_some()
-    }
-
-    /// Says whether the next thing that it does costs something. Where a gateway holds calls, what is open may be brought
-    /// to its end: only a call that waits there would use more.
-    pub(super) fn would_use_more(&self) -> bool {
-        let is_at_work = self.turn.is_some()
-            || !self.background.is_empty()
-            || self.messages.iter().any(|waiting| waiting.place > Place::Inbox);
-        if is_at_work {
-            return !self.holds_calls || self.calls_held > 0;
-        }
-        // What failed for want of more is tried again when there is more.
-        let is_to_be_tried = self.turn_failure.is_some() && self.used_up.budget.is_some();
-        self.inbox().next().is_some() || is_to_be_tried
+        self.desired == Desired::Pause || self.holds.of_budget().is_some() || self.holds.halt.is_some()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, State};
-use crate::{Time, limits::BUDGET_SETTLES};
+use crate::Time;
 
 /// What a session is taking too long for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,14 +21,12 @@ pub enum Watchdog {
     Tool,
     /// To make a model call that does not fail.
     Retries,
-    /// To end its turn without the call that waits at a used-up budget, which may be one on the side.
-    Budget,
 }
 
 impl Watchdog {
     /// Whether any output is the progress that it waits for. Who tries again and again says so each time.
     pub const fn heeds_output(self) -> bool {
-        !matches!(self, Watchdog::Retries | Watchdog::Budget)
+        !matches!(self, Watchdog::Retries)
     }
 
     /// Whether what is logged counts too. Who starts may have nothing else to say for long; in a turn it is no work.
@@ -43,7 +41,6 @@ impl Watchdog {
             Watchdog::Silent => "silent",
             Watchdog::Tool => "tool",
             Watchdog::Retries => "retries",
-            Watchdog::Budget => "budget",
         }
     }
 }
@@ -75,9 +72,6 @@ impl State {
             Phase::Starting => of(Watchdog::Start, limits.start_us),
             Phase::Live => {
                 let turn = self.turn()?;
-                if self.may_end_without_more() && turn.open_tools.is_empty() {
-                    return Some((Watchdog::Budget, BUDGET_SETTLES));
-                }
                 match self.stall() {
                     Some(stall) if stall.rung == WatchdogRung::Park => None,
                     Some(stall) => of(stall.watchdog, limits.rung_us),

@@ -186,8 +186,6 @@ fn any_report() -> impl Strategy<Value = Report> {
         4 => vec(any::<u8>(), 0..2).prop_map(|ns| Report::TurnStarted { messages: ns.into_iter().map(|n| message(n).id).collect() }),
         4 => prop_oneof![Just(StopReason::Completed), Just(StopReason::Interrupted), Just(StopReason::Error)]
             .prop_map(|stop_reason| Report::TurnEnded { stop_reason }),
-        1 => any::<u8>().prop_map(|n| Report::Unread { messages: vec![message(n).id] }),
-        1 => any::<u8>().prop_map(|n| Report::Unclear { messages: vec![message(n).id] }),
         1 => any::<String>().prop_map(|text| Report::Thinking(text.into())),
         1 => any::<(String, Option<String>)>().prop_map(|(text, subagent)| Report::Completion(Text { text, subagent })),
         1 => "[ab]".prop_map(|provider_id| Report::Bound { provider_id, model: None }),
@@ -203,7 +201,7 @@ fn any_report() -> impl Strategy<Value = Report> {
         1 => any::<(String, bool)>().prop_map(|(tool_id, success)| Report::ToolResult(ToolResult { tool_id, success, exit: None, output: String::new(), subagent: None })),
         1 => any_raw().prop_map(Report::Opaque),
         1 => any_raw().prop_map(Report::Stderr),
-        2 => (usage, option::of("[ab]")).prop_map(|(usage, call)| Report::Usage(CallUsage { usage, call, ..CallUsage::default() })),
+        2 => (usage, option::of("[ab]")).prop_map(|(usage, call)| Report::Usage(CallUsage { usage, model: None, call })),
         2 => any::<(u8, bool)>().prop_map(|(n, is_question)| Report::ApprovalAsked {
             ask: n.to_string(),
             tool: "run".into(),
@@ -258,9 +256,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         8 => any_request().prop_map(|request| Input::Request(request, By("ann".into()))),
         12 => any_report().prop_map(Input::Report),
         1 => (0..20_000_i64).prop_map(|n| Input::Lent { until: time(n) }),
-        1 => any::<bool>().prop_map(|holds_calls| Input::Spawned(Spawn { agent: Process { pid: 9, start_time: 9 }, holds_calls })),
-        1 => any::<bool>().prop_map(|is_refused| Input::CallHeld { why: "600 of 500 tokens are used".to_owned(), is_refused }),
-        1 => Just(Input::CallFreed),
+        1 => Just(Input::Spawned(Spawn { agent: Process { pid: 9, start_time: 9 } })),
         3 => any::<u8>().prop_map(|n| Input::InputTaped { tag: format!("prompt:{}", message(n).id) }),
         1 => any::<String>().prop_map(|tag| Input::InputTaped { tag }),
         1 => prop_oneof![Just(Intake::Open), Just(Intake::Throttled), Just(Intake::DiskFull), Just(Intake::TapeLimit)].prop_map(Input::Intake),
@@ -278,8 +274,8 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         })),
         1 => (any::<u32>(), option::of("[ab]")).prop_map(|(n, call)| Input::Wire(CallUsage {
             usage: Usage { input: n.into(), ..Usage::default() },
+            model: None,
             call,
-            ..CallUsage::default()
         })),
         1 => option::of("[ab]").prop_map(|call| Input::CutShort { model: None, call }),
         1 => (0..8_u64).prop_map(|at| Input::Served { at, reply: Reply::Ok {} }),
@@ -291,7 +287,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
             grant: None,
         })),
         1 => any_exit().prop_map(Input::Exited),
-        2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool), Just(Watchdog::Retries), Just(Watchdog::Budget)].prop_map(Input::Watchdog),
+        2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool), Just(Watchdog::Retries)].prop_map(Input::Watchdog),
         1 => Just(Input::TimedOut),
         1 => Just(Input::IdledOut),
         1 => Just(Input::GiveWay),

@@ -297,7 +297,7 @@ fn who_is_held_ends_its_turn_when_it_goes_on() {
         .report(Report::Ready { provider_id: None, model: None })
         .report(Report::TurnStarted { messages: vec![] });
     let usage = Usage { input: 20, ..Usage::default() };
-    life.report(Report::Usage(CallUsage::unnamed(usage, None)));
+    life.report(Report::Usage(CallUsage { usage, model: None, call: None }));
     assert_eq!(life.attention(), Some(Attention::BudgetHold));
     life.request(Request::Interrupt);
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Interrupt)], "the first thing that it will hear");

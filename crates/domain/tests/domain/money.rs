@@ -6,13 +6,11 @@ use ostler_domain::{
     AgentId, Budget, Event, Kind, Reason, Time, Usage,
     admission::Standing,
     budget::{CampaignBudget, Lent, Used, WhenUsedUp},
-    event::{AgentRetrying, By, Process, StopReason, UsageRecorded},
-    limits::BUDGET_SETTLES,
+    event::{AgentRetrying, By, StopReason, UsageRecorded},
     price::{Dollars, Price, PriceBook},
     session::{
-        AgentRequest, Approve, Attention, Billing, BudgetUse, CallUsage, Created, Effect, ExitFacts, How,
-        Input, Link, Outcome, Phase, Refused, Report, Request, RestartPolicy, Spawn, State, StopRule,
-        Watchdog, create, decide,
+        Approve, Attention, Billing, BudgetUse, CallUsage, Created, Effect, ExitFacts, How, Input, Link,
+        Outcome, Phase, Refused, Report, Request, RestartPolicy, State, Watchdog, create, decide,
     },
 };
 
@@ -73,7 +71,7 @@ impl Purse {
     /// A call that costs so many cents: claude-sonnet-5 takes 10 dollars for a million tokens of output.
     fn call(&mut self, model: &str, cents: u64) {
         let usage = Usage { output: cents * 1_000, ..Usage::default() };
-        let call = CallUsage::unnamed(usage, Some(model.to_owned()));
+        let call = CallUsage { usage, model: Some(model.to_owned()), call: None };
         self.input(Input::Wire(call)).unwrap();
     }
 
@@ -333,212 +331,54 @@ fn once(when_used_up: WhenUsedUp) -> Purse {
     purse
 }
 
-fn exited() -> Input {
-    let how = How::Exited { code: 0 };
-    let exit = ExitFacts {
-        how,
-        oom: false,
-        memory: None,
-        leftovers: Vec::new(),
-        asked: None,
-        shut_down: false,
-        wish: None,
-        rung: None,
-        cures: Vec::new(),
+#[test]
+fn a_last_call_that_uses_up_the_budget_asks_whoever_is_there_and_ends_what_nobody_watches() {
+    let turn_ended = || Input::Report(Report::TurnEnded { stop_reason: StopReason::Completed });
+    let exited = || {
+        let how = How::Exited { code: 0 };
+        let exit = ExitFacts {
+            how,
+            oom: false,
+            memory: None,
+            leftovers: Vec::new(),
+            asked: None,
+            shut_down: false,
+            wish: None,
+            rung: None,
+            cures: Vec::new(),
+        };
+        Input::Exited(exit)
     };
-    Input::Exited(exit)
-}
-
-fn turn_ended(stop_reason: StopReason) -> Input {
-    Input::Report(Report::TurnEnded { stop_reason })
-}
-
-fn held_call() -> Input {
-    Input::CallHeld { why: "120 of 100 tokens are used".to_owned(), is_refused: false }
-}
-
-impl Purse {
-    /// Its calls go through a gateway.
-    fn through_a_gateway(mut self) -> Purse {
-        let agent = Process { pid: 9, start_time: 9 };
-        self.input(Input::Spawned(Spawn { agent, holds_calls: true })).unwrap();
-        self
-    }
-
-    /// Its turn did not end without the call that waits.
-    fn settle(&mut self) {
-        assert_eq!(self.state.watchdog(), Some((Watchdog::Budget, BUDGET_SETTLES)));
-        self.input(Input::Watchdog(Watchdog::Budget)).unwrap();
-        assert_eq!(self.state.watchdog(), None);
-    }
-}
-
-#[test]
-fn a_turn_that_its_last_call_brings_to_its_end_is_done_whatever_that_used() {
     // The wire may tell of it before the agent tells the end of its turn, or after.
-    for when_used_up in [WhenUsedUp::Stop, WhenUsedUp::Hold] {
-        for is_wire_first in [true, false] {
-            let mut purse = once(when_used_up).through_a_gateway();
-            if is_wire_first {
-                purse.call("claude-sonnet-5", 120);
-                assert_eq!(purse.attention(), Some(Attention::Working), "nothing more was asked for yet");
-                purse.input(turn_ended(StopReason::Completed)).unwrap();
-            } else {
-                purse.input(turn_ended(StopReason::Completed)).unwrap();
-                purse.call("claude-sonnet-5", 120);
-            }
-            purse.input(exited()).unwrap();
-            let told = (when_used_up, is_wire_first);
-            assert_eq!(purse.state.outcome(), Some(Outcome::Done), "{told:?}");
-            assert_eq!(
-                (purse.count(Kind::BudgetExceeded), purse.count(Kind::SessionHeld)),
-                (1, 0),
-                "{told:?}"
-            );
-        }
-    }
-}
-
-#[test]
-fn a_call_on_the_side_that_waits_ends_no_turn_that_is_all_but_over() {
-    for when_used_up in [WhenUsedUp::Stop, WhenUsedUp::Hold] {
-        let mut purse = once(when_used_up).through_a_gateway();
-        purse.call("claude-sonnet-5", 120);
-        purse.input(held_call()).unwrap();
-        purse.input(turn_ended(StopReason::Completed)).unwrap();
-        purse.input(exited()).unwrap();
-        assert_eq!(purse.state.outcome(), Some(Outcome::Done), "{when_used_up:?}");
-        assert_eq!(purse.count(Kind::SessionHeld), 0, "{when_used_up:?}");
-    }
-}
-
-#[test]
-fn a_call_beyond_the_budget_asks_whoever_is_there_and_ends_what_nobody_watches() {
-    let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
-    purse.call("claude-sonnet-5", 120);
-    assert_eq!(purse.state.phase(), Phase::Live);
-    purse.input(held_call()).unwrap();
-    assert_eq!(purse.state.phase(), Phase::Live, "it may be a call on the side");
-    purse.settle();
-    assert_eq!(purse.state.phase(), Phase::Stopping);
-    purse.input(turn_ended(StopReason::Interrupted)).unwrap();
-    purse.input(exited()).unwrap();
-    assert_eq!(purse.state.outcome(), Some(Outcome::Budget));
-    let why = &purse.state.ended().unwrap().obituary.sentence;
-    assert!(why.contains("its budget of 1usd was used up"), "{why}");
-
-    // The wire may tell of the call that waits before it tells of the one that was too much.
-    let mut purse = once(WhenUsedUp::Hold).through_a_gateway();
-    purse.input(held_call()).unwrap();
-    assert_eq!(purse.attention(), Some(Attention::Working), "what is shared out may be there in a moment");
-    purse.call("claude-sonnet-5", 120);
-    assert_eq!(purse.attention(), Some(Attention::Working), "it may be a call on the side");
-    purse.settle();
-    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
-    assert!(purse.effects.contains(&Effect::Freeze(true)), "{:?}", purse.effects);
-    purse.request(resume(300)).unwrap();
-    assert_eq!(purse.attention(), Some(Attention::Working));
-    purse.input(Input::CallFreed).unwrap();
-    purse.call("claude-sonnet-5", 200);
-    assert_eq!(purse.attention(), Some(Attention::Working), "that was the last of its turn");
-    purse.input(turn_ended(StopReason::Completed)).unwrap();
-    purse.input(exited()).unwrap();
-    assert_eq!(purse.state.outcome(), Some(Outcome::Done));
-}
-
-#[test]
-fn without_a_gateway_what_its_report_says_ends_it_unless_the_turn_has_come_to_its_end() {
-    for (how, outcome) in [
-        (StopReason::Completed, Outcome::Done),
-        (StopReason::Interrupted, Outcome::Budget),
-        (StopReason::Error, Outcome::Budget),
-    ] {
+    for is_wire_first in [true, false] {
         let mut purse = once(WhenUsedUp::Stop);
-        purse.call("claude-sonnet-5", 120);
-        assert_eq!(
-            purse.state.phase(),
-            Phase::Stopping,
-            "its next call would be under way before anybody knew"
-        );
-        purse.input(turn_ended(how)).unwrap();
+        if is_wire_first {
+            purse.call("claude-sonnet-5", 120);
+            purse.input(turn_ended()).unwrap();
+        } else {
+            purse.input(turn_ended()).unwrap();
+            purse.call("claude-sonnet-5", 120);
+        }
         purse.input(exited()).unwrap();
-        assert_eq!(purse.state.outcome(), Some(outcome), "{how:?}");
+        assert_eq!(purse.state.outcome(), Some(Outcome::Budget), "the wire first: {is_wire_first}");
+        assert_eq!(purse.count(Kind::BudgetExceeded), 1);
+        let why = &purse.state.ended().unwrap().obituary.sentence;
+        assert!(why.contains("its budget of 1usd was used up"), "{why}");
     }
     let mut purse = once(WhenUsedUp::Hold);
     purse.call("claude-sonnet-5", 120);
-    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
-    // It had ended its turn when it was frozen.
-    purse.input(turn_ended(StopReason::Completed)).unwrap();
-    assert_eq!(purse.effects.first(), Some(&Effect::Freeze(false)), "{:?}", purse.effects);
+    purse.input(turn_ended()).unwrap();
+    assert_eq!((purse.state.phase(), purse.attention()), (Phase::Live, Some(Attention::BudgetHold)));
+    purse.request(resume(300)).unwrap();
+    assert_eq!(purse.state.phase(), Phase::Stopping, "nothing is left to do");
     purse.input(exited()).unwrap();
     assert_eq!(purse.state.outcome(), Some(Outcome::Done));
 
     let mut within = once(WhenUsedUp::Stop);
-    within.input(turn_ended(StopReason::Completed)).unwrap();
+    within.input(turn_ended()).unwrap();
     within.call("claude-sonnet-5", 99);
     within.input(exited()).unwrap();
     assert_eq!(within.state.outcome(), Some(Outcome::Done));
-}
-
-#[test]
-fn who_stays_when_its_turn_is_complete_is_idle_until_it_would_use_more() {
-    for (when_used_up, then) in
-        [(WhenUsedUp::Hold, Some(Attention::BudgetHold)), (WhenUsedUp::Stop, Some(Attention::Idle))]
-    {
-        let mut purse = Purse::with(100, when_used_up).through_a_gateway();
-        purse.call("claude-sonnet-5", 120);
-        purse.input(turn_ended(StopReason::Completed)).unwrap();
-        assert_eq!(purse.attention(), Some(Attention::Idle));
-        purse.request(Request::prompt(message(1))).unwrap();
-        assert_eq!(purse.attention(), then, "{when_used_up:?}");
-        let is_told = |effect: &Effect| matches!(effect, Effect::Tell(AgentRequest::Prompt(_)));
-        assert!(!purse.effects.iter().any(is_told), "nothing is said that nobody could answer");
-        if when_used_up == WhenUsedUp::Stop {
-            assert_eq!(purse.state.stop().map(|stop| stop.rule), Some(StopRule::Budget));
-            continue;
-        }
-        purse.request(resume(300)).unwrap();
-        assert!(purse.effects.iter().any(is_told), "{:?}", purse.effects);
-    }
-}
-
-#[test]
-fn a_turn_that_failed_for_want_of_more_waits_for_more_and_is_tried_again() {
-    let mut purse = once(WhenUsedUp::Hold).through_a_gateway();
-    purse.call("claude-sonnet-5", 120);
-    purse.input(Input::Report(Report::Error("429 budget_exceeded".to_owned()))).unwrap();
-    purse.input(turn_ended(StopReason::Error)).unwrap();
-    assert_eq!((purse.state.phase(), purse.attention()), (Phase::Live, Some(Attention::BudgetHold)));
-    purse.request(resume(300)).unwrap();
-    let is_told = |effect: &Effect| matches!(effect, Effect::Tell(AgentRequest::Prompt(_)));
-    assert!(purse.effects.iter().any(is_told), "{:?}", purse.effects);
-    assert_eq!(purse.state.phase(), Phase::Live);
-}
-
-#[test]
-fn a_campaign_s_budget_lets_what_is_complete_be_and_holds_the_next_message() {
-    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None)).through_a_gateway();
-    purse.work();
-    purse.campaign("1usd/day", 120);
-    assert_eq!(purse.attention(), Some(Attention::Working), "its turn may be brought to its end");
-    purse.input(turn_ended(StopReason::Completed)).unwrap();
-    purse.campaign("1usd/day", 130);
-    assert_eq!((purse.attention(), purse.count(Kind::BudgetExceeded)), (Some(Attention::Idle), 1));
-    purse.request(Request::prompt(message(1))).unwrap();
-    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
-    let evidence = purse.state.view().evidence;
-    assert!(evidence.starts_with("campaign shop: "), "{evidence}");
-    purse.campaign("5usd/day", 130);
-    let is_told = |effect: &Effect| matches!(effect, Effect::Tell(AgentRequest::Prompt(_)));
-    assert!(purse.effects.iter().any(is_told), "{:?}", purse.effects);
-
-    // In a turn it is held where a call waits.
-    purse.input(Input::Report(Report::TurnStarted { messages: vec![message(1).id] })).unwrap();
-    purse.campaign("5usd/day", 500);
-    assert_eq!(purse.attention(), Some(Attention::Working));
-    purse.input(held_call()).unwrap();
-    purse.settle();
-    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
 }
 
 #[test]
@@ -638,17 +478,6 @@ fn an_answer_that_was_cut_is_told_and_the_report_of_it_counts() {
     life.working().input(Input::CutShort { model: None, call: call.clone() });
     assert!(life.state.view().usage.is_zero());
     let usage = Usage { output: 7, ..Usage::default() };
-    life.report(Report::Usage(CallUsage { usage, call, ..CallUsage::default() }));
+    life.report(Report::Usage(CallUsage { usage, model: None, call }));
     assert_eq!((life.state.view().usage, life.count(Kind::UsageRecorded)), (usage, 2));
-}
-
-#[test]
-fn what_an_agent_only_estimates_is_marked_as_that() {
-    let mut purse = Purse::with(100, WhenUsedUp::Hold);
-    let usage = Usage { output: 7, ..Usage::default() };
-    let said = CallUsage { usage, is_estimated: true, ..CallUsage::default() };
-    purse.input(Input::Report(Report::Usage(said))).unwrap();
-    assert!(purse.last_usage().estimated);
-    purse.call("claude-sonnet-5", 1);
-    assert!(!purse.last_usage().estimated);
 }

@@ -51,7 +51,6 @@ const TELLING: &[Kind] = &[
     Kind::MessageSeen,
     Kind::MessageAnswered,
     Kind::MessageUnknown,
-    Kind::MessageReturned,
     Kind::MessageDropped,
     Kind::MessageCancelled,
 ];

@@ -125,7 +125,6 @@ impl Actor {
                 | Event::MessageSeen(_)
                 | Event::MessageAnswered(_)
                 | Event::MessageUnknown(_)
-                | Event::MessageReturned(_)
                 | Event::MessageDropped(_)
                 | Event::MessageCancelled(_),
                 Some(session),

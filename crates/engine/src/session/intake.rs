@@ -7,7 +7,7 @@ use ostler_domain::{
     call::Call,
     denied::{Denied, DeniedKind},
     event::Process,
-    gateway::{CallEnd, ModelCall, Network},
+    gateway::{ModelCall, Network},
     session::{CallUsage, Input, Refused, Spawn},
 };
 use ostler_providers::{Dialogue, DialogueState, Heard, Provider, Say};
@@ -158,8 +158,8 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
         }
         Stream::Keeper => {
             let input = match KeeperNote::decode(line.body.bytes()) {
-                Ok(KeeperNote::Started { pid, start_time, holds_calls, .. }) => {
-                    Some(Input::Spawned(Spawn { agent: Process { pid, start_time }, holds_calls }))
+                Ok(KeeperNote::Started { pid, start_time, .. }) => {
+                    Some(Input::Spawned(Spawn { agent: Process { pid, start_time } }))
                 }
                 Ok(KeeperNote::Tampered { names }) => Some(Input::Tampered { names }),
                 Ok(KeeperNote::CallRefused { reason }) => Some(Input::Denied(Denied {
@@ -186,14 +186,6 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
         }
         Stream::Wire => {
             let Ok(call) = serde_json::from_slice::<ModelCall>(line.body.bytes()) else { return };
-            match call.end {
-                CallEnd::Waits | CallEnd::Held => {
-                    let is_refused = call.end == CallEnd::Held;
-                    return harvest.input(at, Input::CallHeld { why: call.failure, is_refused });
-                }
-                CallEnd::Begins => return harvest.input(at, Input::CallFreed),
-                CallEnd::Complete | CallEnd::Cut | CallEnd::Left | CallEnd::Failed | CallEnd::Stopped => {}
-            }
             if let Some(refused) = Refused::of(&call) {
                 harvest.input(at, Input::Refused(refused));
             }

@@ -30,8 +30,7 @@ impl Actor {
             self.outbox.retain(|row| row.input_no > taped);
         }
         let view = Arc::new(self.state.view());
-        let spends = |event: &Event| matches!(event, Event::UsageRecorded(_) | Event::CallsHeld(_));
-        let spends = draft.events.iter().any(|(_, event)| spends(event));
+        let spends = draft.events.iter().any(|(_, event)| matches!(event, Event::UsageRecorded(_)));
         let denied = denied_in(&draft.events);
         let turn_over = turn_over_in(&draft.events);
         let expected_seq = self.state.session_seq() - draft.events.len() as u64;

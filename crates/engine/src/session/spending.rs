@@ -196,17 +196,7 @@ impl Actor {
         };
         let left = Amount { tokens: own.tokens, dollars: own.dollars }.left(&lending);
         let own = Allowance { tokens: left.tokens, dollars: left.dollars, ..own };
-        let own = self.closed_if_used_up(own);
         own.least(&self.share.clone().unwrap_or_default())
-    }
-
-    /// What is used up in the record is used up at the gateway, which may not have seen all of it.
-    fn closed_if_used_up(&self, own: Allowance) -> Allowance {
-        let counted = self.keeping.spent().filter(|_| self.state.has_used_up_its_budget());
-        match counted {
-            Some(spent) if own.end(spent).is_none() => Allowance { tokens: Some(spent.tokens), ..own },
-            _ => own,
-        }
     }
 
     /// What a keeper begins with: nothing of the campaign's budget, since what its share is may change before it can be told.

@@ -18,7 +18,7 @@ use std::{
 
 use ostler_domain::{
     gateway::{CallEnd, ModelCall, ModelOrder, NetDecision},
-    limits::{MODEL_HOLD_LOOK, MODEL_HOLD_TOLD_AFTER, MODEL_RETRY_AFTER},
+    limits::{MODEL_HOLD_LOOK, MODEL_RETRY_AFTER},
     text::one_line,
 };
 use rustix::event::{PollFd, PollFlags};
@@ -138,13 +138,7 @@ impl Gateway {
         match outcome.end {
             CallEnd::Complete => self.part(client),
             CallEnd::Failed if !outcome.answered => self.unreachable(client, order, &outcome.failure),
-            CallEnd::Failed
-            | CallEnd::Cut
-            | CallEnd::Left
-            | CallEnd::Stopped
-            | CallEnd::Held
-            | CallEnd::Waits
-            | CallEnd::Begins => Ok(()),
+            CallEnd::Failed | CallEnd::Cut | CallEnd::Left | CallEnd::Stopped | CallEnd::Held => Ok(()),
         }
     }
 
@@ -160,61 +154,20 @@ impl Gateway {
 
     /// Lets a call begin, at once or as soon as more is allowed. Who only asks what models there are spends nothing.
     fn admit(&self, client: &TcpStream, order: &ModelOrder, request: &Request) -> io::Result<Admission> {
-        let began = Instant::now();
-        let deadline = began + Duration::from_millis(order.hold_ms);
-        let (mut has_waited, mut is_told) = (false, false);
+        let deadline = Instant::now() + Duration::from_millis(order.hold_ms);
+        let mut has_waited = false;
         loop {
             let end = self.purse.end().filter(|_| request.method == "POST");
             // Looked for after what is allowed: who left before more was allowed begins nothing.
             if has_waited && self.is_gone(client, Instant::now())? {
-                self.tell_wait_over(request, is_told);
                 return Ok(Admission::Gone);
             }
-            let Some(why) = end else {
-                self.tell_wait_over(request, is_told);
-                return Ok(Admission::Granted);
-            };
-            let now = Instant::now();
-            if now >= deadline {
-                // That it waited is not told after it was refused.
+            let Some(why) = end else { return Ok(Admission::Granted) };
+            if Instant::now() >= deadline {
                 return Ok(Admission::Refused(why));
             }
-            // What is shared out anew after each call is there in a moment.
-            if !is_told && now >= began + MODEL_HOLD_TOLD_AFTER {
-                self.tell_wait(request, CallEnd::Waits, &why);
-                is_told = true;
-            }
-            self.is_gone(client, deadline.min(now + MODEL_HOLD_LOOK))?;
+            self.is_gone(client, deadline.min(Instant::now() + MODEL_HOLD_LOOK))?;
             has_waited = true;
-        }
-    }
-
-    fn tell_wait_over(&self, request: &Request, is_told: bool) {
-        if is_told {
-            self.tell_wait(request, CallEnd::Begins, "");
-        }
-    }
-
-    /// Tells that a call waits, or does so no more. It has taken nothing.
-    fn tell_wait(&self, request: &Request, end: CallEnd, why: &str) {
-        let call = ModelCall {
-            id: None,
-            request_id: None,
-            method: request.method.clone(),
-            path: request.path.clone(),
-            model: None,
-            status: 0,
-            usage: None,
-            end,
-            duration_ms: 0,
-            first_byte_ms: None,
-            bytes_in: 0,
-            bytes_out: 0,
-            failure: why.to_owned(),
-            retry_after_ms: None,
-        };
-        if let Err(error) = self.reporter.call(&call, || self.purse.spent()) {
-            log(format_args!("the keeper does not hear of a call that waits: {error}"));
         }
     }
 

@@ -380,104 +380,20 @@ async fn whoever_runs_is_asked_for_more_and_whoever_waits_is_told_who_could_allo
 }
 
 #[tokio::test]
-async fn work_that_is_cut_short_asks_a_person_and_stops_without_one() {
+async fn a_last_call_that_uses_up_the_budget_asks_a_person_and_stops_without_one() {
     let home = TestHome::started(OSTLER).await;
-    let steps = scenario::of(vec![
-        json!({"usage": {"input": 600}}),
-        json!({"sleep_ms": 1_500}),
-        scenario::say("all is done"),
-    ]);
+    let steps = scenario::of(vec![json!({"usage": {"input": 600}}), scenario::say("all is done")]);
     let run = ["run", "-C", "shop", "--budget", "500", "--name"];
-    let ended = home.run(&[&run[..], &["alone", &steps]].concat());
-    assert_eq!(ended.status.code(), Some(11), "{ended:?}");
-    let mut person = OnTerminal::start(&home, &[&run[..], &["watched", &steps]].concat());
-    person.until_shown("[r]aise to 1200  [s]top  [d]etach");
-    person.type_in("r\n");
-    person.until_shown("all is done");
-    assert!(person.child.wait().unwrap().success(), "{}", person.shown);
-}
-
-#[tokio::test]
-async fn a_turn_that_its_last_call_completes_is_done_with_and_without_a_person() {
-    let model = Model::start();
-    let Some(home) = home(&model).await else { return };
-    let steps = scenario::of(vec![call(), scenario::say("all is done")]);
-    let run = ["run", "-C", "shop", "-p", "script", "--budget", "50", "--name"];
-    for name in ["first", "second"] {
+    for name in ["first", "second", "third"] {
         let ended = home.run(&[&run[..], &[name, &steps]].concat());
-        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
-        assert_eq!(String::from_utf8_lossy(&ended.stdout).trim_end(), "all is done");
+        assert_eq!(ended.status.code(), Some(11), "{ended:?}");
         let mut person =
             OnTerminal::start(&home, &[&run[..], &[&format!("{name}-watched"), &steps]].concat());
+        person.until_shown("[r]aise to 1200  [s]top  [d]etach");
+        person.type_in("r\n");
         person.until_shown("all is done");
         assert!(person.child.wait().unwrap().success(), "{}", person.shown);
-        assert!(!person.shown.contains("[r]aise"), "{}", person.shown);
     }
-    let log = String::from_utf8(home.run(&["logs", "first"]).stdout).unwrap();
-    assert!(log.contains("60 of 50 tokens used"), "that it was used up is told: {log}");
-}
-
-#[tokio::test]
-async fn a_campaign_s_budget_lets_who_is_done_be_and_holds_what_it_is_told_next() {
-    let model = Model::start();
-    let Some(home) = home(&model).await else { return };
-    set(&home, "50");
-    let steps = scenario::of(vec![call(), scenario::say("done")]);
-    let begun = home.run(&["run", "-d", "-C", "shop", "-p", "script", "--name", "stays", &steps]);
-    assert!(begun.status.success(), "{begun:?}");
-    home.reaches("stays", "its turn to end", |view| {
-        view.turns == 1 && view.attention == Some(Attention::Idle)
-    })
-    .await;
-    // Nobody is to look at it, now or later.
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let client = home.client().await;
-    let view = client.session("stays").await.unwrap();
-    assert_eq!(view.attention, Some(Attention::Idle), "{}", view.evidence);
-    let sent = home.run(&["send", "stays", &steps]);
-    let said = String::from_utf8_lossy(&sent.stderr).into_owned() + &String::from_utf8_lossy(&sent.stdout);
-    assert!(said.contains("campaign shop") && said.contains("60 of 50 tokens used"), "{said}");
-    let view = client.session("stays").await.unwrap();
-    assert_eq!(
-        (view.attention, view.messages_waiting),
-        (Some(Attention::BudgetHold), 1),
-        "{}",
-        view.evidence
-    );
-    set(&home, "5k");
-    home.reaches("stays", "its next turn", |view| view.turns == 2 && view.attention == Some(Attention::Idle))
-        .await;
-    assert_eq!(model.calls(), 2);
-}
-
-#[tokio::test]
-async fn who_goes_on_in_a_conversation_has_what_is_left_by_run_as_by_send() {
-    let home = TestHome::started(OSTLER).await;
-    let added = home.run(&["agent", "add", "-C", "shop", "api", "-p", "script", "--budget", "500"]);
-    assert!(added.status.success(), "{added:?}");
-    let uses = |input: u64| {
-        let steps =
-            vec![json!({"usage": {"input": input}}), json!({"sleep_ms": 1_500}), scenario::say("done")];
-        scenario::of(steps)
-    };
-    let run = |more: &[&str]| home.run(&[&["run", "-C", "shop", "--agent", "api"][..], more].concat());
-    assert_eq!(run(&[&uses(200)]).status.code(), Some(0));
-    let budget = |session: &Value| session["budget"]["tokens"].clone();
-    let ran = run(&["-o", "json", &uses(400)]);
-    assert_eq!(ran.status.code(), Some(11), "{ran:?}");
-    let shown: Value = serde_json::from_slice(&home.run(&["show", "api", "-o", "json"]).stdout).unwrap();
-    assert_eq!(budget(&shown), json!(300), "what the first had left: {shown}");
-    for refused in [run(&[&uses(1)]), home.run(&["send", "api", &uses(1)])] {
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(4), "{said}");
-        assert!(said.contains("OVER_BUDGET") && said.contains("--budget"), "{said}");
-    }
-    assert_eq!(run(&["--budget", "5k", &uses(1)]).status.code(), Some(0), "a person gives it its own");
-    assert_eq!(
-        run(&["--key", "other", &uses(400)]).status.code(),
-        Some(0),
-        "another conversation has its own"
-    );
 }
 
 #[tokio::test]

@@ -109,8 +109,7 @@ fn somebody_else_s_daemon_is_not_talked_to() {
 #[test]
 fn what_has_ended_goes_on_with_the_limits_it_is_given() {
     let home = shop();
-    let uses = json!({"usage": {"input": 850, "output": 0}});
-    let prompt = scenario::of(vec![uses, json!({"sleep_ms": 2_000}), scenario::say("a")]);
+    let prompt = scenario::of(vec![json!({"usage": {"input": 850, "output": 0}}), scenario::say("a")]);
     let over = home.run(&["run", "--name", "poor", "--budget", "100", &prompt]);
     assert_eq!(over.status.code(), Some(11), "{}", said(&over));
     let raised = home.run(&["resume", "poor", "--budget", "5000"]);

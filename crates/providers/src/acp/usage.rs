@@ -13,14 +13,14 @@ pub(super) fn of_turn(result: &Value) -> Vec<CallUsage> {
         .flatten()
         .filter_map(|one| {
             let model = one["model"].as_str().map(str::to_owned);
-            Some(CallUsage::unnamed(read(&one["token_count"])?, model))
+            Some(CallUsage { usage: read(&one["token_count"])?, model, call: None })
         })
         .collect();
     if !by_model.is_empty() {
         return by_model;
     }
     let whole = read(&result["usage"]).or_else(|| read(&quota["token_count"]));
-    whole.map(|usage| CallUsage::unnamed(usage, None)).into_iter().collect()
+    whole.map(|usage| CallUsage { usage, model: None, call: None }).into_iter().collect()
 }
 
 /// Whether what is said leaves open how much of the input was cached: then whoever else counts knows better.
@@ -34,8 +34,7 @@ pub(super) fn of_call(update: &Value) -> Option<CallUsage> {
     let ours = update.get("_meta")?.get("ostler")?;
     let usage: Usage = serde_json::from_value(ours.get("call")?.clone()).ok()?;
     let text = |key: &str| ours[key].as_str().map(str::to_owned);
-    let is_estimated = ours["estimated"] == true;
-    Some(CallUsage { usage, model: text("model"), call: text("callId"), is_estimated })
+    Some(CallUsage { usage, model: text("model"), call: text("callId") })
 }
 
 /// How full the context is, as any agent of the protocol may say.

@@ -19,6 +19,5 @@ pub(super) fn call_usage(message: &Value) -> Option<CallUsage> {
         usage,
         model: message["model"].as_str().map(str::to_owned),
         call: message["responseId"].as_str().map(str::to_owned),
-        is_estimated: false,
     })
 }

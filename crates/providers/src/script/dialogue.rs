@@ -143,7 +143,9 @@ fn meaning(said: Said<'_>) -> Heard {
         Said::ToolResult { id, ok, exit, output } => {
             Report::ToolResult(ToolResult { tool_id: id, success: ok, exit, output, subagent: None })
         }
-        Said::Usage(usage) => Report::Usage(CallUsage::unnamed(usage, Some("script".to_owned()))),
+        Said::Usage(usage) => {
+            Report::Usage(CallUsage { usage, model: Some("script".to_owned()), call: None })
+        }
         Said::Ask { id, tool, input } => {
             let (kind, action) = wanted(&tool, &input);
             Report::ApprovalAsked { ask: id, tool, input, kind, action, subagent: None }
@@ -183,7 +185,6 @@ mod tests {
                 usage: Usage { input: 500, ..Usage::default() },
                 model: Some("script".into()),
                 call: None,
-                is_estimated: false,
             }))]
         );
         assert!(hear(Stream::In, whole("x")).is_empty());

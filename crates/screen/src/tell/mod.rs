@@ -321,23 +321,18 @@ pub(crate) fn tell(event: &Event) -> Told {
                 .tone(Tone::Good)
         }
 
-        Event::AgentThinking(thought) => {
-            Told::new("think", one_line(&thought.text, SHORT)).by(thought.subagent.as_ref()).faint()
-        }
-        Event::AgentToolCall(call) => {
-            Told::new(tool(&call.tool), one_line(&call.summary, SHORT)).by(call.subagent.as_ref())
-        }
+        Event::AgentThinking(thought) => Told::new("think", one_line(&thought.text, SHORT)).faint(),
+        Event::AgentToolCall(call) => Told::new(tool(&call.tool), one_line(&call.summary, SHORT)),
         Event::AgentToolResult(result) => {
             let output = one_line(&result.output, SHORT);
-            let tone = if result.success { Tone::Plain } else { Tone::Bad };
-            Told::new("result", output).by(result.subagent.as_ref()).tone(tone)
+            Told::new("result", output).tone(if result.success { Tone::Plain } else { Tone::Bad })
         }
         Event::ImageRecorded(shown) => {
             let (mime, size) = (one_line(&shown.image.mime, 64), words::bytes(shown.image.bytes));
             let name = shown.image.sha256.get(..16).unwrap_or("deleted");
             Told::new("picture", format!("{mime}, {size}, {name}")).faint()
         }
-        Event::AgentCompletion(said) => Told::said(&said.text).by(said.subagent.as_ref()),
+        Event::AgentCompletion(said) => Told::said(&said.text),
         Event::AgentStatus(status) => Told::new("status", one_line(&status.text, SHORT)).faint(),
         Event::AgentError(error) => Told::whole("error", &error.text).tone(Tone::Bad),
         Event::AgentStderr(raw) => Told::new("stderr", one_line(&raw.text, SHORT)).faint(),
@@ -354,9 +349,8 @@ pub(crate) fn tell(event: &Event) -> Told {
         }
         Event::UsageRecorded(recorded) => {
             let usage = &recorded.usage;
-            let mark = if recorded.estimated { "estimated: " } else { "" };
             let text = format!(
-                "{mark}input {} · cache read {} · cache write {} · output {}",
+                "input {} · cache read {} · cache write {} · output {}",
                 words::count(usage.input),
                 words::count(usage.cache_read),
                 words::count(usage.cache_write),
@@ -371,13 +365,6 @@ pub(crate) fn tell(event: &Event) -> Told {
                 changed.budget.map_or_else(|| "none".to_owned(), |budget| budget.amount().to_string());
             Told::new("budget", format!("{budget}, set by {}", changed.by.0))
         }
-        Event::CallsHeld(calls) if calls.held == 0 => {
-            Told::new("gateway", "no call to the model waits any more").faint()
-        }
-        Event::CallsHeld(calls) => {
-            let text = format!("calls to the model that wait: {} ({})", calls.held, calls.why);
-            Told::new("gateway", text).tone(Tone::Warn)
-        }
         Event::HelpersCharged(lent) => {
             let used = format!("its helpers have used {}", charge_words(lent.tokens, lent.dollars));
             let held = charge_words(lent.held_tokens, lent.held_dollars);
@@ -390,7 +377,6 @@ pub(crate) fn tell(event: &Event) -> Told {
         | Event::MessageSeen(_)
         | Event::MessageAnswered(_)
         | Event::MessageUnknown(_)
-        | Event::MessageReturned(_)
         | Event::MessageDropped(_)
         | Event::MessageUnheard(_)
         | Event::MessageCancelled(_)

@@ -244,7 +244,6 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         campaign: Some(campaign_id(1)),
         agent: None,
         period: Some(Period::Day),
-        name: None,
     };
     match kind {
         Kind::DaemonStarted => Event::DaemonStarted(DaemonStarted {
@@ -374,7 +373,6 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::SessionSpawned => Event::SessionSpawned(Spawned {
             agent: Process { pid: 4_242, start_time: 123_456 },
             boot: boot(),
-            holds_calls: false,
         }),
         Kind::LoginLent => Event::LoginLent(LoginLent { until: at(n) }),
         Kind::SessionStarted => Event::SessionStarted(Started {
@@ -485,7 +483,6 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             prices: Some("2026-11-16".to_owned()),
             plan: n % 4 == 1,
             cut: false,
-            estimated: false,
         }),
         Kind::BudgetWarned => Event::BudgetWarned(reached()),
         Kind::BudgetExceeded => Event::BudgetExceeded(reached()),
@@ -503,10 +500,6 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             held_tokens: n * 3,
             held_dollars: Dollars(n * 300),
             unpriced: (n % 2 == 1).then(|| "model-9".to_owned()),
-        }),
-        Kind::CallsHeld => Event::CallsHeld(CallsHeld {
-            held: u32::try_from(n % 3).unwrap(),
-            why: (n % 3 > 0).then(|| "600 of 500 tokens are used".to_owned()).unwrap_or_default(),
         }),
         Kind::MessageAccepted => Event::MessageAccepted(MessageAccepted {
             message: Message {
@@ -535,10 +528,6 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::MessageUnknown => Event::MessageUnknown(MessageUnknown {
             id: message_id(n),
             why: "the agent ended before it".to_owned(),
-        }),
-        Kind::MessageReturned => Event::MessageReturned(MessageUnknown {
-            id: message_id(n),
-            why: "its model has not read it".to_owned(),
         }),
         Kind::MessageDropped => Event::MessageDropped(MessageDropped {
             id: message_id(n),

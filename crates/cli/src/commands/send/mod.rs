@@ -187,7 +187,6 @@ fn kinds() -> Vec<Kind> {
         Kind::MessageSeen,
         Kind::MessageAnswered,
         Kind::MessageUnknown,
-        Kind::MessageReturned,
         Kind::MessageDropped,
         Kind::MessageCancelled,
         Kind::MessageMoved,

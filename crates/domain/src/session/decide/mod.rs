@@ -45,7 +45,6 @@ pub fn create<S: Into<Said>>(created: Created, messages: Vec<S>, by: &By) -> Vec
 pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision, Refusal> {
     let mut draft =
         Draft { state: std::borrow::Cow::Borrowed(state), context, decision: Decision::default() };
-    let was_frozen = state.is_frozen();
     match input {
         Input::Request(request, by) => request::decide(&mut draft, request, by)?,
         _ if state.is_ended() => {}
@@ -54,7 +53,6 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             draft.record(Event::SessionSpawned(Spawned {
                 agent: spawn.agent,
                 boot: context.now.boot.clone(),
-                holds_calls: spawn.holds_calls,
             }));
         }
         Input::Lent { until } => draft.record(Event::LoginLent(LoginLent { until })),
@@ -73,8 +71,6 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         }),
         Input::Wire(call) => money::used(&mut draft, UsageSource::Wire, call),
         Input::CutShort { model, call } => money::cut_short(&mut draft, model, call),
-        Input::CallHeld { why, is_refused } => money::call_held(&mut draft, why, is_refused),
-        Input::CallFreed => money::call_freed(&mut draft),
         Input::Refused(refused) => refusal::decide(&mut draft, &refused),
         Input::LimitEnded => refusal::limit_ended(&mut draft),
         Input::Quiet => draft.deliver(),
@@ -108,8 +104,6 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::Agent(used) => money::shared(&mut draft, Hold::AgentBudget, &used),
         Input::Helpers(lent) => money::helpers(&mut draft, lent),
     }
-    money::enforce(&mut draft);
-    draft.stand_still_or_go_on(was_frozen);
     Ok(draft.decision)
 }
 
@@ -250,18 +244,6 @@ impl Draft<'_> {
         }
     }
 
-    /// What is open, or waits, decides with the holds whether the tree stands still: it may have changed without one.
-    fn stand_still_or_go_on(&mut self, was_frozen: bool) {
-        let frozen = self.state.is_frozen();
-        let is_told = self.decision.effects.iter().any(|effect| matches!(effect, Effect::Freeze(_)));
-        let has_a_tree = matches!(self.state.phase(), Phase::Starting | Phase::Live | Phase::Stopping);
-        if frozen != was_frozen && !is_told && has_a_tree {
-            // Whoever is told something goes on first.
-            let at = if frozen { self.decision.effects.len() } else { 0 };
-            self.decision.effects.insert(at, Effect::Freeze(frozen));
-        }
-    }
-
     fn intake(&mut self, intake: Intake) {
         if intake == self.state.intake {
             return;
@@ -297,9 +279,6 @@ impl Draft<'_> {
         }
         if watchdog == Watchdog::Start {
             return self.stop(StopRule::StartWatchdog, By::ostler());
-        }
-        if watchdog == Watchdog::Budget {
-            return money::enforce_now(self);
         }
         let fired = |rung| Event::WatchdogFired(WatchdogFired { watchdog, rung });
         match self.state.stall().map(|stall| stall.rung) {

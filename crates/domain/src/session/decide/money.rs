@@ -4,7 +4,7 @@ use super::{Draft, request};
 use crate::{
     Budget, Reason, Refusal, Usage,
     budget::{Amount, Lent, Standing, Used, WhenUsedUp, unpriced},
-    event::{BudgetReached, By, CallsHeld, Event, UsageRecorded, UsageSource},
+    event::{BudgetReached, By, Event, UsageRecorded, UsageSource},
     price::{Dollars, PriceBook},
     session::{Billing, BudgetUse, CallUsage, Effect, Hold, Phase, State, StopRequested, StopRule},
 };
@@ -20,7 +20,7 @@ pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) 
 /// taken for another call's.
 pub(super) fn cut_short(draft: &mut Draft<'_>, model: Option<String>, call: Option<String>) {
     let usage = draft.state.ledger.clone().book_cut(call.as_deref());
-    let said = CallUsage { model, call, ..CallUsage::default() };
+    let said = CallUsage { usage: Usage::default(), model, call };
     let recorded = UsageRecorded { cut: true, ..priced(draft, UsageSource::Wire, said, usage) };
     draft.record(Event::UsageRecorded(recorded));
     if !usage.is_zero() {
@@ -30,7 +30,7 @@ pub(super) fn cut_short(draft: &mut Draft<'_>, model: Option<String>, call: Opti
 
 /// The call at the price that holds now: what it cost is told with it, and does not change with later prices.
 fn priced(draft: &Draft<'_>, source: UsageSource, said: CallUsage, usage: Usage) -> UsageRecorded {
-    let CallUsage { usage: told, model, call, is_estimated } = said;
+    let CallUsage { usage: told, model, call } = said;
     let prices = &draft.context.prices;
     let quote = model.as_deref().or(draft.state.model()).and_then(|model| prices.quote(model));
     let quote = quote.filter(|_| !usage.is_zero());
@@ -44,12 +44,10 @@ fn priced(draft: &Draft<'_>, source: UsageSource, said: CallUsage, usage: Usage)
         source,
         call,
         cut: false,
-        estimated: is_estimated,
     }
 }
 
-/// Looks at the session's own budget. That it is used up is told at once; what follows from it, follows when the session
-/// would use more.
+/// Looks at the session's own budget.
 fn check(draft: &mut Draft<'_>) {
     let Some(budget) = draft.state.budget else { return };
     let used = draft.state.charged(&draft.context.prices);
@@ -59,80 +57,36 @@ fn check(draft: &mut Draft<'_>) {
         Standing::Warned if draft.state.budget_warned => {}
         Standing::Warned => draft.record(Event::BudgetWarned(reached)),
         Standing::UsedUp if waits_for_helpers(draft) => wait_for_helpers(draft, &reached),
-        Standing::UsedUp | Standing::Unpriced(_) if draft.state.has_used_up_its_budget() => {}
+        Standing::UsedUp | Standing::Unpriced(_) if draft.state.holds().budget.is_some() => {}
+        Standing::UsedUp | Standing::Unpriced(_) if draft.state.phase() != Phase::Live => {
+            used_up_at_the_end(draft, reached);
+        }
         Standing::UsedUp | Standing::Unpriced(_) => {
-            let is_live = draft.state.phase() == Phase::Live;
-            if is_live || ends_by_itself(draft) {
-                draft.record(Event::BudgetExceeded(reached));
-            }
-            if is_live && draft.state.holds_calls {
-                // Its gateway may count otherwise: nothing more begins there.
-                draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
+            let reason = reached.reason();
+            draft.record(Event::BudgetExceeded(reached));
+            match budget.when_used_up {
+                WhenUsedUp::Hold => draft.hold(Hold::Budget, reason),
+                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
             }
         }
     }
 }
 
-/// Whether it is on its way out because its work is done. The wire may tell of the last call only then.
-fn ends_by_itself(draft: &Draft<'_>) -> bool {
-    let is_done = |stop: &StopRequested| matches!(stop.rule, StopRule::TurnEnded | StopRule::Done);
-    draft.state.phase() == Phase::Stopping && draft.state.stop().is_some_and(is_done)
-}
-
-/// Holds or ends a session that would use more of what is used up. A turn has a moment to end without the call that waits,
-/// and its tools have all theirs.
-pub(super) fn enforce(draft: &mut Draft<'_>) {
-    if !draft.state.may_end_without_more() {
-        enforce_now(draft);
-    }
-}
-
-/// The same when that moment is over.
-pub(super) fn enforce_now(draft: &mut Draft<'_>) {
-    let state = &draft.state;
-    if state.used_up.of_budget().is_none() || state.phase() > Phase::Live || !state.would_use_more() {
-        return;
-    }
-    let own = state.budget.map(|budget| budget.when_used_up).unwrap_or_default();
-    let shared = state.created().config.when_used_up;
-    for (hold, then) in [(Hold::Budget, own), (Hold::CampaignBudget, shared), (Hold::AgentBudget, shared)] {
-        let Some(reason) = draft.state.used_up.of(hold).cloned() else { continue };
-        match then {
-            WhenUsedUp::Hold if draft.state.holds().of(hold).is_some() => {}
-            WhenUsedUp::Hold => draft.hold(hold, reason),
-            WhenUsedUp::Stop => return draft.stop(StopRule::Budget, By::ostler()),
-        }
-    }
-}
-
-/// The last call of a turn used up the budget, and the turn came to its end all the same: the work is done.
-pub(super) fn nothing_was_cut_short(draft: &mut Draft<'_>) {
-    let is_ended_for_it = draft.state.stop().is_some_and(|stop| stop.rule == StopRule::Budget);
-    if is_ended_for_it && draft.state.created().config.ends_with_turn && draft.state.messages.is_empty() {
-        let requested = StopRequested { rule: StopRule::TurnEnded, by: By::ostler() };
+/// The wire tells of the last call when the agent may have told the end of its turn: which of them was heard first does not
+/// decide how a session ends.
+fn used_up_at_the_end(draft: &mut Draft<'_>, reached: BudgetReached) {
+    let ends_by_itself = |stop: &StopRequested| matches!(stop.rule, StopRule::TurnEnded | StopRule::Done);
+    if draft.state.phase() == Phase::Stopping && draft.state.stop().is_some_and(ends_by_itself) {
+        draft.record(Event::BudgetExceeded(reached));
+        let requested = StopRequested { rule: StopRule::Budget, by: By::ostler() };
         draft.record(Event::SessionStopRequested(requested));
     }
 }
 
-/// A call waits at the gateway: that is where more would be used.
-pub(super) fn call_held(draft: &mut Draft<'_>, why: String, is_refused: bool) {
-    // One that was sent away is as one that waits: its agent cannot go on without it.
-    if is_refused && draft.state.calls_held > 0 {
-        return;
-    }
-    let held = draft.state.calls_held.saturating_add(1);
-    draft.record(Event::CallsHeld(CallsHeld { held, why }));
-    check(draft);
-}
-
-pub(super) fn call_freed(draft: &mut Draft<'_>) {
-    let Some(held) = draft.state.calls_held.checked_sub(1) else { return };
-    draft.record(Event::CallsHeld(CallsHeld { held, why: String::new() }));
-}
-
-/// Whether somebody is to say if it may use more. A session whose work is complete would use none.
+/// Whether somebody is to say if it may use more. A turn that ends meanwhile ends nothing: its last call is no other than
+/// those before it.
 pub(super) fn is_asked_for(draft: &Draft<'_>) -> bool {
-    draft.state.holds().budget.is_some() && draft.state.is_held_at_a_budget() && !waits_for_helpers(draft)
+    draft.state.holds().budget.is_some() && !waits_for_helpers(draft)
 }
 
 /// What its helpers took of its budget is known anew: it waits for what they hold, or goes on with what came back.
@@ -172,10 +126,6 @@ fn wait_for_helpers(draft: &mut Draft<'_>, reached: &BudgetReached) {
     if draft.state.holds().budget.is_some() || draft.state.phase() != Phase::Live {
         return;
     }
-    // Its gateway says when a call waits.
-    if draft.state.holds_calls && !draft.state.would_use_more() {
-        return;
-    }
     let held = draft.state.helpers.held_words(&reached.amount()).unwrap_or_default();
     draft.hold(Hold::Budget, format!("{}, {held}; it goes on when one of them ends", reached.reason()));
 }
@@ -184,11 +134,12 @@ fn wait_for_helpers(draft: &mut Draft<'_>, reached: &BudgetReached) {
 pub(super) fn shared(draft: &mut Draft<'_>, hold: Hold, used: &BudgetUse) {
     let created = draft.state.created();
     let (config, campaign) = (&created.config, created.campaign);
+    let when_used_up = config.when_used_up;
     let amount = used.budget.map(|budget| budget.amount()).unwrap_or_default();
     // What a subscription covers is in no budget of dollars.
     let dollars = amount.dollars.filter(|_| config.billing == Billing::Calls);
     let amount = Amount { dollars, ..amount };
-    let is_held = draft.state.holds().of(hold).is_some() || draft.state.used_up.of(hold).is_some();
+    let is_held = draft.state.holds().of(hold).is_some();
     match amount.standing(&used.used) {
         Standing::Within | Standing::Warned if is_held => {
             draft.release(hold);
@@ -200,11 +151,16 @@ pub(super) fn shared(draft: &mut Draft<'_>, hold: Hold, used: &BudgetUse) {
             let reached = BudgetReached {
                 campaign: Some(campaign),
                 agent: used.agent,
-                name: Some(used.name.clone()),
                 period: used.budget.map(|budget| budget.period),
                 ..BudgetReached::new(amount, &used.used)
             };
+            let whose = if hold == Hold::AgentBudget { "agent" } else { "campaign" };
+            let reason = format!("{whose} {}: {}", used.name, reached.reason());
             draft.record(Event::BudgetExceeded(reached));
+            match when_used_up {
+                WhenUsedUp::Hold => draft.hold(hold, reason),
+                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
+            }
         }
     }
 }
@@ -288,24 +244,6 @@ impl BudgetReached {
                 format!("{why}, so nobody knows how much of {most} is used{period}: {cure}")
             }
             _ => format!("{}{period}", self.amount().told(&used)),
-        }
-    }
-
-    /// Which of the holds it is that a session is held by.
-    pub(in crate::session) fn hold(&self) -> Hold {
-        match (self.agent, self.campaign) {
-            (Some(_), _) => Hold::AgentBudget,
-            (None, Some(_)) => Hold::CampaignBudget,
-            (None, None) => Hold::Budget,
-        }
-    }
-
-    /// The reason of that hold.
-    pub(in crate::session) fn held_words(&self) -> String {
-        let whose = if self.hold() == Hold::AgentBudget { "agent" } else { "campaign" };
-        match &self.name {
-            Some(name) => format!("{whose} {name}: {}", self.reason()),
-            None => self.reason(),
         }
     }
 

@@ -189,13 +189,11 @@ fn resume(
                 "raises it, and lets its sessions go on",
             ));
     }
-    if draft.state.holds().budget.is_some() || draft.state.has_used_up_its_budget() {
-        match money::over_budget(&draft.state, &draft.context.prices) {
-            None => draft.release(Hold::Budget),
-            // What it would use nothing of, keeps nobody from letting it go on.
-            Some(_) if budget.is_none() && !draft.state.is_held_at_a_budget() => {}
-            Some(refusal) => return Err(refusal),
+    if draft.state.holds().budget.is_some() {
+        if let Some(refusal) = money::over_budget(&draft.state, &draft.context.prices) {
+            return Err(refusal);
         }
+        draft.release(Hold::Budget);
     }
     if draft.state.desired() == Desired::Pause {
         let was_frozen = draft.state.is_frozen();
@@ -207,8 +205,8 @@ fn resume(
         draft.record(Event::SessionResumed(Resumed { by: by.clone(), deadline, approval_deadlines }));
         draft.refreeze(was_frozen);
     }
-    try_again(draft, by);
     go_on(draft);
+    try_again(draft, by);
     Ok(())
 }
 

@@ -14,12 +14,8 @@ use super::stage::{Agent, Stage};
 
 /// A command that starts another in a session of its own, as daemons do, and waits. Where the agent lets it go on in the
 /// background and asks its model again, that one has no answer: the turn stays open.
-fn steps(how: &str) -> Value {
-    let command = match how {
-        // What was begun is brought to its end: it is the next call that a budget ends.
-        "budget" => "setsid sleep 7654 > /dev/null 2>&1 & touch begun-$OSTLER_SESSION_ID; sleep 1",
-        _ => "setsid sleep 7654 & touch begun-$OSTLER_SESSION_ID; sleep 7653",
-    };
+fn steps() -> Value {
+    let command = "setsid sleep 7654 & touch begun-$OSTLER_SESSION_ID; sleep 7653";
     json!([{"text": "Wait.", "shell": command, "usage": {"input": 10, "output": 5}}, {"text": "Never.", "hang": 1}])
 }
 
@@ -89,7 +85,7 @@ async fn ends(stage: &Stage, session: SessionId, how: &str, outcome: Outcome) {
 
 async fn begin(stage: &Stage, how: &str, limit: Duration) -> SessionId {
     stage
-        .begin_with(Approve::All, &steps(how), |wanted| {
+        .begin_with(Approve::All, &steps(), |wanted| {
             if how == "timeout" {
                 wanted.timeout = Some(limit);
             }

@@ -3,9 +3,7 @@
 use ostler_testkit::programs;
 use serde_json::json;
 
-use super::{
-    budgets, census, hygiene, instructions, leave, limits, native, stage::Agent, talk, tools, trial,
-};
+use super::{census, hygiene, instructions, leave, limits, native, stage::Agent, talk, tools, trial};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("claude", who)?;
@@ -167,33 +165,5 @@ async fn alone_it_would_run_what_the_project_says() {
 async fn the_project_s_instructions_reach_the_model() {
     if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
         instructions::reach_the_model(agent, "CLAUDE.md").await;
-    }
-}
-
-#[tokio::test]
-async fn a_turn_that_uses_up_the_budget_is_done() {
-    if let Some(agent) = agent("a_turn_that_uses_up_the_budget_is_done") {
-        budgets::last_call(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn a_call_beyond_the_budget_is_held() {
-    if let Some(agent) = agent("a_call_beyond_the_budget_is_held") {
-        budgets::call_beyond(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn who_stays_is_held_at_its_next_message() {
-    if let Some(agent) = agent("who_stays_is_held_at_its_next_message") {
-        budgets::stays(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next() {
-    if let Some(agent) = agent("what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next") {
-        talk::steer_and_interrupt(agent).await;
     }
 }

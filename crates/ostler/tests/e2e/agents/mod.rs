@@ -1,6 +1,5 @@
 //! Real agent programs in the sandbox, with a model server of the testkit behind the model gateway.
 
-mod budgets;
 mod census;
 mod claude;
 mod codex;

@@ -4,7 +4,7 @@ use ostler_domain::session::{Approve, Attention};
 use serde_json::json;
 
 use super::{
-    budgets, census, hygiene, instructions, leave, limits,
+    census, hygiene, instructions, leave, limits,
     stage::{Agent, Stage},
     suite, talk, tools, trial,
 };
@@ -213,24 +213,4 @@ async fn the_project_s_instructions_reach_the_model() {
 #[tokio::test]
 async fn words_go_into_the_open_turn() {
     talk::steer(agent()).await;
-}
-
-#[tokio::test]
-async fn a_turn_that_uses_up_the_budget_is_done() {
-    budgets::last_call(agent()).await;
-}
-
-#[tokio::test]
-async fn a_call_beyond_the_budget_is_held() {
-    budgets::call_beyond(agent()).await;
-}
-
-#[tokio::test]
-async fn who_stays_is_held_at_its_next_message() {
-    budgets::stays(agent()).await;
-}
-
-#[tokio::test]
-async fn what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next() {
-    talk::steer_and_interrupt(agent()).await;
 }

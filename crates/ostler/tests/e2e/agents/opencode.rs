@@ -7,7 +7,7 @@ use ostler_testkit::programs;
 use serde_json::json;
 
 use super::{
-    budgets, census, hygiene, instructions, leave, limits,
+    census, hygiene, instructions, leave, limits,
     stage::{Agent, Stage},
     suite, tools, trial,
 };
@@ -207,26 +207,5 @@ async fn the_project_s_instructions_reach_the_model() {
 async fn a_fork_goes_its_own_way() {
     if let Some(agent) = agent("a_fork_goes_its_own_way") {
         suite::fork(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn a_turn_that_uses_up_the_budget_is_done() {
-    if let Some(agent) = agent("a_turn_that_uses_up_the_budget_is_done") {
-        budgets::last_call(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn a_call_beyond_the_budget_is_held() {
-    if let Some(agent) = agent("a_call_beyond_the_budget_is_held") {
-        budgets::call_beyond(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn who_stays_is_held_at_its_next_message() {
-    if let Some(agent) = agent("who_stays_is_held_at_its_next_message") {
-        budgets::stays(agent).await;
     }
 }

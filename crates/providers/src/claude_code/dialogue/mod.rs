@@ -171,10 +171,8 @@ impl State {
             Said::System(system) => self.system(*system, line, heard),
             Said::CommandLifecycle { command_uuid, state } => {
                 self.names_prompts = true;
-                match state.as_str() {
-                    "started" => self.begin_turn(std::slice::from_ref(&command_uuid), heard),
-                    "cancelled" => self.let_go_of(&command_uuid, heard),
-                    _ => {}
+                if state == "started" {
+                    self.begin_turn(std::slice::from_ref(&command_uuid), heard);
                 }
             }
             Said::StreamEvent { event, parent_tool_use_id: None } => self.streamed(event, heard),

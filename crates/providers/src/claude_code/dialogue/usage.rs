@@ -54,7 +54,7 @@ impl Meter {
             self.used = usage.total();
         }
         *self.booked.entry(model.clone()).or_default() += usage;
-        Some(CallUsage { usage, model: Some(model), call: Some(id), is_estimated: false })
+        Some(CallUsage { usage, model: Some(model), call: Some(id) })
     }
 
     /// How full the context is after the last call of the main loop.
@@ -95,7 +95,7 @@ impl Meter {
         }
         let booked = std::mem::take(&mut self.booked);
         let rest = difference(&since, &booked).into_iter().filter(|(_, usage)| usage.total() > 0);
-        let rest = rest.map(|(model, usage)| CallUsage::unnamed(usage, Some(model)));
+        let rest = rest.map(|(model, usage)| CallUsage { usage, model: Some(model), call: None });
         cut_short.into_iter().chain(rest).collect()
     }
 }
