@@ -90,7 +90,10 @@ impl Life {
     pub(crate) fn start(&mut self, pid: u32, provider_id: Option<String>) {
         self.ask(Request::Start, &By::ostler());
         self.pass(Duration::from_millis(40));
-        self.hear(Input::Spawned(Spawn { agent: Process { pid, start_time: u64::from(pid) * 7 } }));
+        self.hear(Input::Spawned(Spawn {
+            agent: Process { pid, start_time: u64::from(pid) * 7 },
+            holds_calls: false,
+        }));
         self.pass(Duration::from_millis(250));
         self.report(Report::Ready { provider_id, model: None });
     }

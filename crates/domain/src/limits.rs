@@ -311,6 +311,9 @@ pub const RESTART_GOOD_LIFE: Duration = Duration::from_secs(600);
 pub const LEDGER_CALLS: usize = 128;
 /// Share of a budget at which it warns, in percent.
 pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
+/// A turn whose call used up a budget has what it was paid for, and says it: after so much silence it waits for a call that
+/// is not to begin.
+pub const BUDGET_SETTLES: Duration = Duration::from_secs(10);
 
 // --- Telemetry ----------------------------------------------------------------------------------------------
 

@@ -87,6 +87,7 @@ impl Keeper {
                 keeper_version: env!("CARGO_PKG_VERSION").to_owned(),
                 pid: agent.pid,
                 start_time: agent.start_time,
+                holds_calls: self.document.gateway.as_ref().is_some_and(|gateway| gateway.model.is_some()),
             });
             // It was to be frozen before it was there to be.
             if self.tree.frozen().is_some()

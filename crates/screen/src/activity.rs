@@ -70,6 +70,15 @@ impl Told {
         Self::whole("say", text)
     }
 
+    /// The same, marked where a sub-agent did it.
+    #[must_use]
+    pub fn by(self, subagent: Option<&String>) -> Self {
+        match subagent {
+            Some(_) => Self { text: format!("↳ {}", self.text), ..self },
+            None => self,
+        }
+    }
+
     #[must_use]
     pub fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
@@ -116,9 +125,17 @@ struct Call {
     tool_id: String,
     verb: String,
     summary: String,
+    /// The call that started the sub-agent that made it.
+    subagent: Option<String>,
     /// What it changes, where it says so.
     changed: Option<Changed>,
     since: Time,
+}
+
+impl Call {
+    fn told(&self) -> Told {
+        Told::new(self.verb.clone(), self.summary.clone()).by(self.subagent.as_ref())
+    }
 }
 
 /// Turns events into deeds. Remembers calls until their results come.
@@ -203,6 +220,7 @@ impl Teller {
                     tool_id: call.tool_id.clone(),
                     verb: tell::tool(&call.tool),
                     summary: one_line(&call.summary, 400),
+                    subagent: call.subagent.clone(),
                     changed: edit::changed(&call.input),
                     since: recorded.time,
                 });
@@ -231,8 +249,7 @@ impl Teller {
     pub fn rest(&mut self) -> Vec<Told> {
         let flood = self.end_of_flood();
         let waiting = if self.asked.is_empty() { None } else { self.calls.pop_back() };
-        let waiting = waiting
-            .map(|call| Told::new(call.verb, call.summary).right("waits for approval").tone(Tone::Warn));
+        let waiting = waiting.map(|call| call.told().right("waits for approval").tone(Tone::Warn));
         let calls = self.calls.drain(..).map(|call| without_result(&call));
         flood.into_iter().chain(calls).chain(waiting).collect()
     }
@@ -287,11 +304,11 @@ fn with_result(call: &Call, result: &ToolResult, took: Duration) -> Told {
         .faint(format!(" {:>7}", words::took(took)))
         .faint(format!("  {}", one_line(verdict, 60)));
     let ended = Some((result.success, result.exit));
-    Told { right, ended, ..Told::new(call.verb.clone(), call.summary.clone()) }
+    Told { right, ended, ..call.told() }
 }
 
 fn without_result(call: &Call) -> Told {
-    Told::new(call.verb.clone(), call.summary.clone()).right("no result")
+    call.told().right("no result")
 }
 
 /// Facts that a reader of the story can do without.
@@ -358,6 +375,33 @@ mod tests {
             output: output.to_owned(),
             subagent: None,
         })
+    }
+
+    #[test]
+    fn what_a_sub_agent_does_is_marked_and_so_is_what_came_of_it() {
+        let of_helper = |event: Event| match event {
+            Event::AgentToolCall(call) => {
+                Event::AgentToolCall(ToolCall { subagent: Some("call_1".to_owned()), ..call })
+            }
+            Event::AgentToolResult(result) => {
+                Event::AgentToolResult(ToolResult { subagent: Some("call_1".to_owned()), ..result })
+            }
+            other => other,
+        };
+        let said = Text { text: "There are two.".to_owned(), subagent: Some("call_1".to_owned()) };
+        let told = story(
+            100,
+            vec![
+                (0, call("call_1", "Agent", "count them")),
+                (1, of_helper(call("call_2", "Bash", "ls | wc -l"))),
+                (2, of_helper(result("call_2", Some(0), "2"))),
+                (3, Event::AgentCompletion(said)),
+                (4, result("call_1", None, "There are two.")),
+                (5, Event::AgentCompletion(text("Two, says the helper."))),
+            ],
+        );
+        let marked: Vec<bool> = told.lines().map(|line| line.contains('↳')).collect();
+        assert_eq!(marked, [true, true, false, false], "{told}");
     }
 
     fn text(text: &str) -> Text {

@@ -66,6 +66,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageSeen
         | Kind::MessageAnswered
         | Kind::MessageUnknown
+        | Kind::MessageReturned
         | Kind::MessageDropped
         | Kind::MessageCancelled
         | Kind::MessageUnheard
@@ -250,6 +251,7 @@ pub(crate) fn derive(
         (Event::MessageSeen(mark), _) => message::seen(connection, at, mark),
         (Event::MessageAnswered(mark), _) => message::answered(connection, at, mark),
         (Event::MessageUnknown(unknown), _) => message::unknown(connection, unknown),
+        (Event::MessageReturned(returned), _) => message::returned(connection, returned),
         (Event::MessageDropped(dropped), _) => message::dropped(connection, at, dropped),
         (Event::MessageCancelled(cancelled), _) => {
             message::cancelled(connection, at, cancelled.id, &cancelled.why)

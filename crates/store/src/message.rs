@@ -149,6 +149,14 @@ pub(crate) fn unknown(connection: &Connection, unknown: &MessageUnknown) -> rusq
     update(connection, SQL, params![unknown.id.to_string(), unknown.why])
 }
 
+/// It waits again, as if it had not been told yet.
+pub(crate) fn returned(connection: &Connection, returned: &MessageUnknown) -> rusqlite::Result<()> {
+    const SQL: &str =
+        "UPDATE message SET receipt = 'accepted', sent = NULL, delivered = NULL, turn = NULL, why = ?2
+         WHERE id = ?1";
+    update(connection, SQL, params![returned.id.to_string(), returned.why])
+}
+
 pub(crate) fn dropped(connection: &Connection, at: Time, dropped: &MessageDropped) -> rusqlite::Result<()> {
     const SQL: &str =
         "UPDATE message SET receipt = 'dropped', why = ?2, made_room_for = ?3, ended = ?4 WHERE id = ?1";

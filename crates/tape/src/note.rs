@@ -16,6 +16,9 @@ pub enum KeeperNote {
         keeper_version: String,
         pid: u32,
         start_time: u64,
+        /// Its calls to the model go through a gateway, which holds them at the end of an allowance.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        holds_calls: bool,
     },
     /// The cgroup that was asked for could not be used; trees are walked instead.
     NoCgroup {

@@ -202,6 +202,9 @@ impl Agent {
         match note {
             Note::Save(entry) => journal.add(entry),
             Note::Heard { id } => acp::answer(id, json!({})),
+            Note::Unread { id } => {
+                acp::refuse(id, acp::INTERNAL, "the turn ended before the model read this")
+            }
             Note::Usage { usage, estimated, input_tokens, call } => {
                 *spent += *usage;
                 voice.usage(

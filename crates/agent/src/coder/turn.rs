@@ -124,6 +124,10 @@ pub(super) enum Note {
     Heard {
         id: Value,
     },
+    /// The turn ended before the model could read these words: they are not in it.
+    Unread {
+        id: Value,
+    },
     Usage {
         usage: Usage,
         estimated: bool,
@@ -231,20 +235,18 @@ impl<'a> Turn<'a> {
     pub(super) fn on(&mut self, happened: Happened) -> Act {
         let act = self.decide(happened);
         if matches!(act, Act::End(_)) {
-            self.take_in_words();
+            let unread = std::mem::take(&mut self.words);
+            self.notes.extend(unread.into_iter().map(|Words { id, .. }| Note::Unread { id }));
         }
         act
     }
 
-    /// Says whether there were any. Every call has its answer before them.
-    fn take_in_words(&mut self) -> bool {
-        let words = std::mem::take(&mut self.words);
-        let had_some = !words.is_empty();
-        for Words { id, text } in words {
+    /// Every call has its answer before them.
+    fn take_in_words(&mut self) {
+        for Words { id, text } in std::mem::take(&mut self.words) {
             self.save(Entry::Said(Item::User { text }));
             self.notes.push(Note::Heard { id });
         }
-        had_some
     }
 
     fn decide(&mut self, happened: Happened) -> Act {

@@ -29,6 +29,9 @@ pub struct Process {
 pub struct Spawned {
     pub agent: Process,
     pub boot: BootId,
+    /// Its calls go through a gateway, which holds them at the end of an allowance.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub holds_calls: bool,
 }
 
 /// What an agent that has no key of its own calls its model with.

@@ -306,6 +306,8 @@ events! {
     DeliveryMirrored(Box<DeliveryMirrored>) = 161, "DELIVERY_MIRRORED";
     /// Said to an agent that sleeps, and was not woken for it.
     MessageUnheard(Box<MessageUnheard>) = 150, "MESSAGE_UNHEARD";
+    /// The agent let go of it before its model had read it: it waits again.
+    MessageReturned(MessageUnknown) = 151, "MESSAGE_RETURNED";
 
     // Missions: the node's, with the sessions they are about in them.
     MissionCreated(Box<MissionCreated>) = 180, "MISSION_CREATED";

@@ -201,6 +201,7 @@ pub fn erased(event: Event) -> Event {
         | Event::MessageSeen(_)
         | Event::MessageAnswered(_)
         | Event::MessageUnknown(_)
+        | Event::MessageReturned(_)
         | Event::MessageDropped(_)
         | Event::MessageCancelled(_)
         | Event::MessageMoved(_)

@@ -62,6 +62,8 @@ impl State {
             budget,
             budget_warned: false,
             over_budget: None,
+            holds_calls: false,
+            ends_of_budget: false,
             helpers: Lent::default(),
             usage: Usage::default(),
             cost: Cost::default(),
@@ -114,6 +116,7 @@ impl State {
             Event::SessionSpawned(spawned) => {
                 self.process = Some(spawned.agent.clone());
                 self.boot = Some(spawned.boot.clone());
+                self.holds_calls = spawned.holds_calls;
             }
             Event::LoginLent(lent) => self.lent_until = Some(lent.until),
             Event::SessionStarted(started) => {
@@ -339,6 +342,7 @@ impl State {
             Event::BudgetChanged(changed) => {
                 self.budget = changed.budget;
                 self.budget_warned = false;
+                self.ends_of_budget = false;
             }
             Event::MessageAccepted(_)
             | Event::MessageSent(_)
@@ -346,6 +350,7 @@ impl State {
             | Event::MessageSeen(_)
             | Event::MessageAnswered(_)
             | Event::MessageUnknown(_)
+            | Event::MessageReturned(_)
             | Event::MessageDropped(_)
             | Event::MessageCancelled(_)
             | Event::MessageEdited(_)
@@ -370,7 +375,10 @@ impl State {
                 self.denied += u32::from(answered.answer == Answer::Denied);
             }
             Event::HelpersCharged(lent) => self.helpers = lent.clone(),
-            Event::BudgetExceeded(reached) => self.over_budget = Some(reached.sentence()),
+            Event::BudgetExceeded(reached) => {
+                self.over_budget = Some(reached.sentence());
+                self.ends_of_budget = self.stops_at(reached) && self.has_a_turn_to_end();
+            }
             Event::InterruptRequested(_)
             | Event::LeftoversEnded(_)
             | Event::TapeDamaged(_)

@@ -71,7 +71,8 @@ impl State {
     }
 
     fn may_be_told(&self) -> bool {
-        self.phase == Phase::Live && !self.is_frozen() && self.holds.disk.is_none()
+        let is_held = self.is_frozen() || self.holds.disk.is_some();
+        self.phase == Phase::Live && !is_held && !self.ends_of_budget
     }
 
     /// Live, at rest, and nothing holds it.
@@ -125,6 +126,7 @@ impl State {
             Event::MessageSeen(mark) => self.place(mark.id, Place::Seen),
             Event::MessageAnswered(mark) => self.forget(mark.id),
             Event::MessageUnknown(unknown) => self.forget(unknown.id),
+            Event::MessageReturned(returned) => self.take_back(returned.id),
             Event::MessageCancelled(cancelled) => self.forget(cancelled.id),
             Event::MessageDropped(dropped) => {
                 let text = self.waiting_mut(dropped.id).map(|waiting| waiting.message.text.clone());
@@ -190,6 +192,15 @@ impl State {
     fn place(&mut self, id: MessageId, place: Place) {
         if let Some(waiting) = self.waiting_mut(id) {
             waiting.place = place;
+        }
+    }
+
+    /// It waits where it waited, and what its prompt told of others is still to be told.
+    fn take_back(&mut self, id: MessageId) {
+        if let Some(waiting) = self.waiting_mut(id) {
+            (waiting.place, waiting.with) = (Place::Inbox, None);
+            let tells = std::mem::take(&mut waiting.tells);
+            self.dropped.join(tells);
         }
     }
 

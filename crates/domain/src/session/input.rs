@@ -311,6 +311,14 @@ pub enum Report {
     TurnEnded {
         stop_reason: StopReason,
     },
+    /// What was said into the open turn went no further than the agent: its model has not read it, and will not.
+    Unread {
+        messages: Vec<MessageId>,
+    },
+    /// The same where nobody can know whether its model has read it.
+    Unclear {
+        messages: Vec<MessageId>,
+    },
     /// A turn runs under this id: the provider really has it. Comes again when the id changes.
     Bound {
         provider_id: String,
@@ -377,6 +385,8 @@ pub enum Report {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spawn {
     pub agent: Process,
+    /// Its calls go through a gateway, which holds them at the end of an allowance.
+    pub holds_calls: bool,
 }
 
 /// How the process ended, as the exit record says.

@@ -74,6 +74,8 @@ impl Report {
             | Report::Image(_)
             | Report::TurnStarted { .. }
             | Report::TurnEnded { .. }
+            | Report::Unread { .. }
+            | Report::Unclear { .. }
             | Report::Bound { .. }
             | Report::Compacted(_)
             | Report::Context(_)

@@ -52,7 +52,7 @@ pub(super) fn plan(
         return None;
     }
     // What held it would only hold the next one.
-    if state.holds.budget.is_some() {
+    if state.holds.budget.is_some() || state.ends_of_budget {
         return None;
     }
     if machine_restarted.is_some() && !wanted {

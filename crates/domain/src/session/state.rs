@@ -11,8 +11,8 @@ use super::{
 use crate::{
     Budget, Now, Time, Usage,
     ask::Asked,
-    budget::{Lent, Used},
-    event::{Asks, By, ContextMeasured, Process, StopReason},
+    budget::{Lent, Used, WhenUsedUp},
+    event::{Asks, BudgetReached, By, ContextMeasured, Process, StopReason},
     gateway::Allowance,
     handoff::{HandoffRequested, Pack},
     message::Summary,
@@ -244,6 +244,12 @@ pub struct State {
     pub(super) budget_warned: bool,
     /// Which budget was used up, in words.
     pub(super) over_budget: Option<String>,
+    /// Its calls go through a gateway, which holds them at the end of an allowance.
+    #[serde(default)]
+    pub(super) holds_calls: bool,
+    /// It ends of a used-up budget when its open turn does: what it has paid for is still to be said.
+    #[serde(default)]
+    pub(super) ends_of_budget: bool,
     /// What its helpers took of its budget.
     #[serde(default)]
     pub(super) helpers: Lent,
@@ -399,7 +405,9 @@ impl State {
         let lent = self.helpers.charged();
         let own = self.budget.map(|budget| Budget::new(budget.amount().left(&lent), budget.when_used_up));
         let own = own.map(|budget| budget.allowance()).unwrap_or_default();
-        Allowance { prices: known.collect(), ..own }
+        // Nothing that is still wanted in its last turn may begin, whatever the gateway has counted.
+        let tokens = if self.ends_of_budget { Some(0) } else { own.tokens };
+        Allowance { prices: known.collect(), tokens, ..own }
     }
 
     /// The model that calls are made with, as far as anybody has said.
@@ -525,6 +533,17 @@ impl State {
         self.phase == Phase::Live
             && self.attention(Link::Attached) == Some(Attention::Idle)
             && self.messages.is_empty()
+    }
+
+    /// Says whether it ends where a budget is used up, because nobody is there to be asked.
+    pub(super) fn stops_at(&self, reached: &BudgetReached) -> bool {
+        let own = self.budget.map(|budget| budget.when_used_up).filter(|_| reached.campaign.is_none());
+        own.unwrap_or(self.created.config.when_used_up) == WhenUsedUp::Stop
+    }
+
+    /// Says whether an open turn costs nothing more to end: a call that it still makes waits at the gateway.
+    pub(super) fn has_a_turn_to_end(&self) -> bool {
+        self.phase == Phase::Live && self.turn.is_some() && self.holds_calls
     }
 
     /// Says whether the process tree is to stand still.

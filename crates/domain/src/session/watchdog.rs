@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, State};
-use crate::Time;
+use crate::{Time, limits::BUDGET_SETTLES};
 
 /// What a session is taking too long for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub enum Watchdog {
     Tool,
     /// To make a model call that does not fail.
     Retries,
+    /// To end the turn in which a budget was used up.
+    Budget,
 }
 
 impl Watchdog {
@@ -41,6 +43,7 @@ impl Watchdog {
             Watchdog::Silent => "silent",
             Watchdog::Tool => "tool",
             Watchdog::Retries => "retries",
+            Watchdog::Budget => "budget",
         }
     }
 }
@@ -65,6 +68,9 @@ impl State {
     pub fn watchdog(&self) -> Option<(Watchdog, Duration)> {
         let limits = &self.created().config.watchdogs;
         let of = |watchdog, micros| Some((watchdog, Duration::from_micros(micros)));
+        if self.ends_of_budget && self.may_only_wait() {
+            return Some((Watchdog::Budget, BUDGET_SETTLES));
+        }
         if self.is_frozen() || !self.approvals().is_empty() || self.holds().disk.is_some() {
             return None;
         }
@@ -85,9 +91,17 @@ impl State {
         }
     }
 
+    /// Whether its open turn waits for a call that no budget allows, or for a person who could only allow what needs one
+    /// next; not for a command that runs.
+    fn may_only_wait(&self) -> bool {
+        let runs_a_tool = self.turn().is_some_and(|turn| !turn.open_tools.is_empty());
+        self.phase() == Phase::Live && (!runs_a_tool || !self.approvals().is_empty())
+    }
+
     /// Until when every watchdog sleeps: an agent that waits for the end of a limit, which was said, does what it should,
     /// however often it is told so.
     pub fn watchdogs_sleep_until(&self, now: Time) -> Option<Time> {
-        self.rate_limit()?.until.filter(|until| *until > now && self.phase() == Phase::Live)
+        let sleeps = self.phase() == Phase::Live && !self.ends_of_budget;
+        self.rate_limit()?.until.filter(|until| *until > now && sleeps)
     }
 }

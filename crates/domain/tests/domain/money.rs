@@ -6,11 +6,13 @@ use ostler_domain::{
     AgentId, Budget, Event, Kind, Reason, Time, Usage,
     admission::Standing,
     budget::{CampaignBudget, Lent, Used, WhenUsedUp},
-    event::{AgentRetrying, By, StopReason, UsageRecorded},
+    event::{AgentRetrying, By, Process, StopReason, ToolCall, ToolResult, UsageRecorded},
+    limits::BUDGET_SETTLES,
     price::{Dollars, Price, PriceBook},
     session::{
         Approve, Attention, Billing, BudgetUse, CallUsage, Created, Effect, ExitFacts, How, Input, Link,
-        Outcome, Phase, Refused, Report, Request, RestartPolicy, State, Watchdog, create, decide,
+        Outcome, Phase, Refused, Report, Request, RestartPolicy, Spawn, State, StopRule, Watchdog, create,
+        decide,
     },
 };
 
@@ -379,6 +381,77 @@ fn a_last_call_that_uses_up_the_budget_asks_whoever_is_there_and_ends_what_nobod
     within.call("claude-sonnet-5", 99);
     within.input(exited()).unwrap();
     assert_eq!(within.state.outcome(), Some(Outcome::Done));
+}
+
+impl Purse {
+    fn through_a_gateway(mut self) -> Purse {
+        let agent = Process { pid: 9, start_time: 9 };
+        self.input(Input::Spawned(Spawn { agent, holds_calls: true })).unwrap();
+        self
+    }
+}
+
+fn turn_ended() -> Input {
+    Input::Report(Report::TurnEnded { stop_reason: StopReason::Completed })
+}
+
+#[test]
+fn what_a_last_call_paid_for_is_said_before_a_session_that_nobody_watches_ends() {
+    let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
+    purse.call("claude-sonnet-5", 120);
+    assert_eq!(purse.state.phase(), Phase::Live, "its answer is on its way");
+    let no_more = |effect: &Effect| matches!(effect, Effect::Allow(allowed) if allowed.tokens == Some(0));
+    assert!(purse.effects.iter().any(no_more), "{:?}", purse.effects);
+    // A call that was under way beside it is no second crossing, and nothing more is said to it.
+    purse.call("claude-sonnet-5", 5);
+    purse.request(Request::prompt(message(1))).unwrap();
+    assert_eq!(purse.count(Kind::BudgetExceeded), 1);
+    purse.input(turn_ended()).unwrap();
+    assert_eq!(purse.state.stop().map(|stop| stop.rule), Some(StopRule::Budget));
+    assert_eq!(purse.count(Kind::MessageSent), 1, "only what it began with");
+}
+
+#[test]
+fn a_turn_that_waits_for_more_than_its_budget_has_ends_after_a_while() {
+    let tool = |subagent: Option<String>| ToolCall {
+        tool_id: "t1".to_owned(),
+        tool: "run".to_owned(),
+        summary: "make".to_owned(),
+        input: "{}".to_owned(),
+        subagent,
+    };
+    let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
+    purse.call("claude-sonnet-5", 120);
+    purse.input(Input::Report(Report::ToolCall(tool(None)))).unwrap();
+    assert_ne!(purse.state.watchdog().map(|(watchdog, _)| watchdog), Some(Watchdog::Budget), "it is at work");
+    let result = ToolResult {
+        tool_id: "t1".to_owned(),
+        success: true,
+        exit: None,
+        output: String::new(),
+        subagent: None,
+    };
+    purse.input(Input::Report(Report::ToolResult(result))).unwrap();
+    assert_eq!(purse.state.watchdog(), Some((Watchdog::Budget, BUDGET_SETTLES)));
+    purse.input(Input::Watchdog(Watchdog::Budget)).unwrap();
+    assert_eq!(purse.state.stop().map(|stop| stop.rule), Some(StopRule::Budget));
+}
+
+#[test]
+fn a_budget_that_is_raised_in_its_last_turn_lets_a_session_go_on() {
+    let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
+    purse.call("claude-sonnet-5", 120);
+    purse.request(resume(300)).unwrap();
+    assert_ne!(purse.state.watchdog().map(|(watchdog, _)| watchdog), Some(Watchdog::Budget));
+    purse.input(turn_ended()).unwrap();
+    assert_eq!(purse.state.stop().map(|stop| stop.rule), Some(StopRule::TurnEnded));
+}
+
+#[test]
+fn without_a_gateway_the_next_call_would_be_under_way_before_anybody_knew() {
+    let mut purse = once(WhenUsedUp::Stop);
+    purse.call("claude-sonnet-5", 120);
+    assert_eq!(purse.state.phase(), Phase::Stopping);
 }
 
 #[test]

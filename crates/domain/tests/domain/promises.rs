@@ -60,7 +60,11 @@ proptest! {
         }
         // A message is said at most once for each time that it was accepted.
         for id in &told {
-            let accepted = log.iter().filter(|(_, event)| matches!(event, Event::MessageAccepted(accepted) if accepted.message.id == *id)).count();
+            let accepted = log.iter().filter(|(_, event)| match event {
+                Event::MessageAccepted(accepted) => accepted.message.id == *id,
+                Event::MessageReturned(returned) => returned.id == *id,
+                _ => false,
+            }).count();
             prop_assert!(told.iter().filter(|other| *other == id).count() <= accepted);
         }
     }

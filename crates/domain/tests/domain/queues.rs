@@ -7,7 +7,9 @@ use ostler_domain::{
     conversation::QueueDrop,
     event::{By, StopReason},
     message::{Queue, Said},
-    session::{AgentRequest, Effect, How, Input, Report, Request, State, StopRule, create, decide},
+    session::{
+        AgentRequest, Attention, Effect, How, Input, Report, Request, State, StopRule, create, decide,
+    },
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -348,4 +350,40 @@ proptest! {
         let in_order: Vec<_> = (0..=said_so_far).map(|n| message(n).id).filter(|id| heard.contains(id)).collect();
         prop_assert_eq!(heard, in_order);
     }
+}
+
+#[test]
+fn words_that_the_model_did_not_read_wait_again_and_are_said_in_the_next_turn() {
+    let mut life = Life::plain();
+    life.working();
+    life.request(Request::prompt(said(1, Mode::Steer)));
+    assert!(life.effects.iter().any(|effect| matches!(effect, Effect::Tell(AgentRequest::Steer(_)))));
+    life.input(Input::InputTaped { tag: format!("prompt:{}", message(1).id) });
+    life.report(Report::Unread { messages: vec![message(1).id] });
+    assert_eq!(inbox(&life.state), ["message 1"]);
+    life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
+    assert_eq!(told(&life), ["message 1"]);
+    assert_eq!(
+        (life.count(Kind::MessageReturned), life.count(Kind::MessageAnswered)),
+        (1, 1),
+        "only the first is"
+    );
+    // What was read is not said again, whoever asks for that.
+    life.report(Report::TurnStarted { messages: vec![message(1).id] });
+    life.report(Report::Unread { messages: vec![message(1).id] });
+    assert_eq!(life.count(Kind::MessageReturned), 1);
+    life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
+    assert_eq!(life.count(Kind::MessageAnswered), 2);
+}
+
+#[test]
+fn words_of_which_nobody_can_know_are_said_to_be_so_and_keep_nobody_waiting() {
+    let mut life = Life::plain();
+    life.working();
+    life.request(Request::prompt(said(1, Mode::Steer)));
+    life.input(Input::InputTaped { tag: format!("prompt:{}", message(1).id) });
+    life.report(Report::Unclear { messages: vec![message(1).id] });
+    life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
+    assert_eq!((life.count(Kind::MessageUnknown), life.count(Kind::MessageAnswered)), (1, 1));
+    assert_eq!(life.attention(), Some(Attention::Idle));
 }

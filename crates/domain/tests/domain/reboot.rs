@@ -28,7 +28,7 @@ impl Lost {
         let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
         let mut lost = Self { state, step: 0, on_reboot: OnReboot::Ask };
         lost.ask(Request::Start);
-        lost.input(Input::Spawned(Spawn { agent: Process { pid: 7, start_time: 8 } }));
+        lost.input(Input::Spawned(Spawn { agent: Process { pid: 7, start_time: 8 }, holds_calls: false }));
         lost.report(Report::Ready { provider_id: None, model: Some("claude-x".into()) });
         lost.input(Input::InputTaped { tag: ostler_domain::session::AgentRequest::Prompt(message(0)).tag() });
         lost.report(Report::TurnStarted { messages: vec![message(0).id] });

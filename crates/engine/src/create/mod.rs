@@ -108,6 +108,7 @@ impl Engine {
         self.check_workplace(&campaign)?;
         self.fill_from_ticket(&mut wanted, &campaign).await?;
         let whose = self.whose(&wanted, &campaign).await?;
+        let has_own_budget = wanted.budget.is_some();
         whose.fill(&mut wanted, &self.shared);
         let begins_anew = whose.takes_reset_word(&mut wanted);
         if begins_anew {
@@ -179,6 +180,16 @@ impl Engine {
         let _naming = self.shared.naming.lock().await;
         let Placed { place, opened, carried, told } = self.place(&wanted, &whose, &campaign).await?;
         let id = place.id;
+        if let Some(before) = place.continues.filter(|_| wanted.handed.is_none() && !has_own_budget) {
+            let left = self.left_by(before, &config).await;
+            config.budget = left.map_err(|refusal| match &place.agent {
+                Some(agent) => refusal.hint(
+                    format!("ostler run --agent {}/{} --budget AMOUNT \"…\"", campaign.name, agent.name),
+                    "gives the next session a budget of its own",
+                ),
+                None => refusal,
+            })?;
+        }
         if matches!(tree, Wish::New { .. }) {
             // Its agent starts when all files are there.
             let making = u64::try_from(WORKTREE_TIME.as_micros()).unwrap_or(u64::MAX);
@@ -220,6 +231,16 @@ impl Engine {
                 Ok(view)
             }
         }
+    }
+
+    /// What the next session of a conversation may use where nobody gives it a budget of its own: what the one before has left.
+    async fn left_by(&self, before: SessionId, config: &Config) -> Result<Option<Budget>, Refusal> {
+        let before = self.state_of(before).await?;
+        if before.budget().is_none() {
+            return Ok(config.budget);
+        }
+        let left = before.budget_left(None, &self.shared.context().prices)?;
+        Ok(left.map(|left| Budget::new(left.amount(), config.when_used_up)))
     }
 
     /// What a session of an agent begins with is said to one of its conversations: whoever may not say it there is

@@ -51,6 +51,7 @@ const TELLING: &[Kind] = &[
     Kind::MessageSeen,
     Kind::MessageAnswered,
     Kind::MessageUnknown,
+    Kind::MessageReturned,
     Kind::MessageDropped,
     Kind::MessageCancelled,
 ];

@@ -125,6 +125,7 @@ impl Actor {
                 | Event::MessageSeen(_)
                 | Event::MessageAnswered(_)
                 | Event::MessageUnknown(_)
+                | Event::MessageReturned(_)
                 | Event::MessageDropped(_)
                 | Event::MessageCancelled(_),
                 Some(session),

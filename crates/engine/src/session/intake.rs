@@ -158,8 +158,8 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
         }
         Stream::Keeper => {
             let input = match KeeperNote::decode(line.body.bytes()) {
-                Ok(KeeperNote::Started { pid, start_time, .. }) => {
-                    Some(Input::Spawned(Spawn { agent: Process { pid, start_time } }))
+                Ok(KeeperNote::Started { pid, start_time, holds_calls, .. }) => {
+                    Some(Input::Spawned(Spawn { agent: Process { pid, start_time }, holds_calls }))
                 }
                 Ok(KeeperNote::Tampered { names }) => Some(Input::Tampered { names }),
                 Ok(KeeperNote::CallRefused { reason }) => Some(Input::Denied(Denied {

@@ -439,3 +439,33 @@ async fn an_audit_looks_at_sessions_that_called_a_model_however_many_others_came
     let names: Vec<_> = told["sessions"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(names, ["thinker"], "{told}");
 }
+
+#[tokio::test]
+async fn who_goes_on_in_a_conversation_has_what_is_left_by_run_as_by_send() {
+    let home = TestHome::started(OSTLER).await;
+    let added = home.run(&["agent", "add", "-C", "shop", "api", "-p", "script", "--budget", "500"]);
+    assert!(added.status.success(), "{added:?}");
+    let uses = |input: u64| {
+        let steps =
+            vec![json!({"usage": {"input": input}}), json!({"sleep_ms": 1_500}), scenario::say("done")];
+        scenario::of(steps)
+    };
+    let run = |more: &[&str]| home.run(&[&["run", "-C", "shop", "--agent", "api"][..], more].concat());
+    assert_eq!(run(&[&uses(200)]).status.code(), Some(0));
+    let budget = |session: &Value| session["budget"]["tokens"].clone();
+    let ran = run(&["-o", "json", &uses(400)]);
+    assert_eq!(ran.status.code(), Some(11), "{ran:?}");
+    let shown: Value = serde_json::from_slice(&home.run(&["show", "api", "-o", "json"]).stdout).unwrap();
+    assert_eq!(budget(&shown), json!(300), "what the first had left: {shown}");
+    for refused in [run(&[&uses(1)]), home.run(&["send", "api", &uses(1)])] {
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(4), "{said}");
+        assert!(said.contains("OVER_BUDGET") && said.contains("--budget"), "{said}");
+    }
+    assert_eq!(run(&["--budget", "5k", &uses(1)]).status.code(), Some(0), "a person gives it its own");
+    assert_eq!(
+        run(&["--key", "other", &uses(400)]).status.code(),
+        Some(0),
+        "another conversation has its own"
+    );
+}

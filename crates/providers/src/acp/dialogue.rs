@@ -307,6 +307,11 @@ impl AcpDialogue {
                 let messages = std::mem::take(&mut self.steered);
                 heard.push(Heard::Report(Report::TurnStarted { messages }));
             }
+            // It let go of the turn before its model had read this.
+            (Waiting::Steer { .. }, Some(_)) if self.turn.is_some() => {
+                let messages = std::mem::take(&mut self.steered);
+                heard.push(Heard::Report(Report::Unread { messages }));
+            }
             // The turn ended a moment before: what was to go into it begins one of its own.
             (Waiting::Steer { prompt }, Some(_)) => {
                 let params = json!({"sessionId": self.session, "prompt": prompt});

@@ -41,6 +41,8 @@ pub(super) struct CodexDialogue {
     turns: VecDeque<String>,
     /// Prompts that were written and belong to no turn yet.
     prompts: Vec<MessageId>,
+    /// Words for the turn that is open, which its model has not read yet.
+    steered: Vec<Steered>,
     waiting: BTreeMap<String, Waiting>,
     asks: BTreeMap<String, Ask>,
     open: BTreeMap<String, Open>,
@@ -75,6 +77,14 @@ enum Waiting {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Steered {
+    message: MessageId,
+    text: String,
+    /// Whether it took them, once it has said so.
+    is_taken: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Ask {
     id: Value,
     /// What a person answers in words.
@@ -95,7 +105,7 @@ impl CodexDialogue {
 impl Dialogue for CodexDialogue {
     fn on_line(&mut self, line: &Line<'_>, heard: &mut Vec<Heard>) {
         if line.stream == Stream::In {
-            return self.told(line);
+            return self.told(line, heard);
         }
         let message = foreign::object(line).and_then(|text| serde_json::from_str::<Value>(text).ok());
         match message {
@@ -117,8 +127,10 @@ impl Dialogue for CodexDialogue {
             }
             AgentRequest::Prompt(message) => json!({"id": id, "method": "turn/start",
                 "params": {"threadId": thread, "input": input(&message.text)}}),
+            // It comes back with its name when the model reads it.
             AgentRequest::Steer(message) => json!({"id": id, "method": "turn/steer",
-                "params": {"threadId": thread, "expectedTurnId": self.turn.as_ref()?, "input": input(&message.text)}}),
+                "params": {"threadId": thread, "expectedTurnId": self.turn.as_ref()?, "input": input(&message.text),
+                    "clientUserMessageId": message.id}}),
             // With no turn open it would never be answered.
             AgentRequest::Interrupt | AgentRequest::End => json!({"id": id, "method": "turn/interrupt",
                 "params": {"threadId": thread, "turnId": self.turn.as_ref()?}}),
@@ -157,8 +169,14 @@ impl Dialogue for CodexDialogue {
 
 impl CodexDialogue {
     /// Something was written to the agent.
-    fn told(&mut self, line: &Line<'_>) {
+    fn told(&mut self, line: &Line<'_>, heard: &mut Vec<Heard>) {
         let tag = line.input.as_ref().map_or("", |input| input.tag.as_str());
+        if tag == AgentRequest::End.tag()
+            && let Some(text) = self.held.take()
+        {
+            // It may end before it says that this was the answer.
+            heard.push(Heard::Report(Report::Completion(text.into())));
+        }
         if let Some(opening) = Opening::of(tag) {
             self.opening = opening;
         }
@@ -177,8 +195,12 @@ impl CodexDialogue {
                             Waiting::Turn
                         }
                         "turn/steer" => {
-                            self.prompts.extend(AgentRequest::prompted(tag));
-                            Waiting::Steer { input: message["params"]["input"].clone() }
+                            let input = message["params"]["input"].clone();
+                            let text = input[0]["text"].as_str().unwrap_or_default();
+                            let steered =
+                                |message| Steered { message, text: text.to_owned(), is_taken: None };
+                            self.steered.extend(AgentRequest::prompted(tag).map(steered));
+                            Waiting::Steer { input }
                         }
                         "_ostler/ping" => Waiting::Ping,
                         "thread/settings/update" => {
@@ -247,12 +269,24 @@ impl CodexDialogue {
             (Waiting::Model { model }, None) => self.next_model = Some(model.clone()),
             // The turn ended a moment before: what was to go into it begins one of its own.
             (Waiting::Steer { input }, Some(_)) if self.turn.is_none() => {
+                let steered = self.steered_with(input).map(|at| self.steered.remove(at).message);
+                self.prompts.extend(steered);
                 let params = json!({"threadId": self.thread, "input": input});
                 let again =
                     json!({"id": format!("at-{}", line.start), "method": "turn/start", "params": params});
                 heard.extend(Say::line("steer-again", &again).map(Heard::Say));
             }
-            (Waiting::Turn | Waiting::Steer { .. }, Some(error)) => {
+            // It waits for the turn to end: said at once, it would be refused again.
+            (Waiting::Steer { input }, Some(error)) => {
+                if let Some(at) = self.steered_with(input) {
+                    self.steered[at].is_taken = Some(false);
+                }
+                heard.push(Heard::Report(Report::Status(format!(
+                    "it takes no words now: {}",
+                    in_words(error)
+                ))));
+            }
+            (Waiting::Turn, Some(error)) => {
                 heard.push(Heard::Report(Report::Error(in_words(error))));
                 if self.turn.is_none() {
                     // The prompt was taken and came to nothing: a turn that failed at once.
@@ -261,15 +295,18 @@ impl CodexDialogue {
                     heard.push(Heard::Report(Report::TurnEnded { stop_reason: StopReason::Error }));
                 }
             }
-            (Waiting::Turn | Waiting::Steer { .. }, None)
-                if self.turn.is_some() && !self.prompts.is_empty() =>
-            {
+            (Waiting::Turn, None) if self.turn.is_some() && !self.prompts.is_empty() => {
                 // It went into the turn that is open.
                 let messages = std::mem::take(&mut self.prompts);
                 heard.push(Heard::Report(Report::TurnStarted { messages }));
             }
             (_, Some(error)) => heard.push(Heard::Report(Report::Error(in_words(error)))),
-            (Waiting::Turn | Waiting::Steer { .. } | Waiting::Other, None) => {}
+            (Waiting::Steer { input }, None) => {
+                if let Some(at) = self.steered_with(input) {
+                    self.steered[at].is_taken = Some(true);
+                }
+            }
+            (Waiting::Turn | Waiting::Other, None) => {}
         }
     }
 
@@ -378,6 +415,7 @@ impl CodexDialogue {
                 let compacted = ContextCompacted { automatic: true, before: None, after: None };
                 heard.push(Heard::Report(Report::Compacted(compacted)));
             }
+            "userMessage" => self.read(item, heard),
             kind if item::is_tool(kind) && !self.ended.iter().any(|ended| ended == id) => {
                 if self.open.remove(id).is_none() {
                     heard.push(Heard::Report(Report::ToolCall(Open::of(item).call(id))));
@@ -390,6 +428,44 @@ impl CodexDialogue {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Words for the open turn are read by its model with its next request. An older Ostler gave them no name.
+    fn read(&mut self, item: &Value, heard: &mut Vec<Heard>) {
+        let is_meant = |steered: &Steered| match item["clientId"].as_str() {
+            Some(name) => name == steered.message.to_string(),
+            None => item["content"][0]["text"] == *steered.text,
+        };
+        if let Some(at) = self.steered.iter().position(is_meant) {
+            let messages = vec![self.steered.remove(at).message];
+            heard.push(Heard::Report(Report::TurnStarted { messages }));
+        }
+    }
+
+    /// The first of those words of which it has not said whether it took them.
+    fn steered_with(&self, input: &Value) -> Option<usize> {
+        let text = input[0]["text"].as_str().unwrap_or_default();
+        self.steered.iter().position(|steered| steered.text == text && steered.is_taken.is_none())
+    }
+
+    /// Words that its model has not read when the turn ends. An interrupt drops them (0.166): its model never will. In
+    /// every other end it takes them first.
+    fn let_go_of_steered(&mut self, status: &str, heard: &mut Vec<Heard>) {
+        // What it has not answered yet, it will: that there is no turn to take it.
+        let (unanswered, steered) =
+            std::mem::take(&mut self.steered).into_iter().partition(|steered| steered.is_taken.is_none());
+        self.steered = unanswered;
+        let steered: Vec<Steered> = steered;
+        let is_dropped = |steered: &Steered| steered.is_taken == Some(false) || status == "interrupted";
+        let (dropped, unclear): (Vec<Steered>, Vec<Steered>) = steered.into_iter().partition(is_dropped);
+        let ids =
+            |steered: Vec<Steered>| steered.into_iter().map(|steered| steered.message).collect::<Vec<_>>();
+        if !dropped.is_empty() {
+            heard.push(Heard::Report(Report::Unread { messages: ids(dropped) }));
+        }
+        if !unclear.is_empty() {
+            heard.push(Heard::Report(Report::Unclear { messages: ids(unclear) }));
         }
     }
 
@@ -457,6 +533,7 @@ impl CodexDialogue {
             _ => StopReason::Completed,
         };
         self.tell_background(heard);
+        self.let_go_of_steered(status, heard);
         heard.push(Heard::Report(Report::TurnEnded { stop_reason }));
     }
 

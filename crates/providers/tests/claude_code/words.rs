@@ -1,7 +1,7 @@
 //! What a dialogue heard, one line each.
 
 use ostler_domain::{
-    Usage,
+    MessageId, Usage,
     event::{Action, AskKind, Text},
     session::Report,
     text::one_line,
@@ -57,6 +57,11 @@ fn tokens(usage: &Usage) -> String {
     )
 }
 
+fn ids(word: &str, messages: &[MessageId]) -> String {
+    let ids: Vec<_> = messages.iter().map(ToString::to_string).collect();
+    format!("{word} {}", ids.join(" "))
+}
+
 fn word(report: &Report) -> String {
     match report {
         Report::Ready { provider_id, model } => {
@@ -69,11 +74,10 @@ fn word(report: &Report) -> String {
         Report::Bound { provider_id, model } => {
             format!("bound   {provider_id} · model {}", model.as_deref().unwrap_or("-"))
         }
-        Report::TurnStarted { messages } => {
-            let ids: Vec<_> = messages.iter().map(ToString::to_string).collect();
-            format!("turn    {}", ids.join(" "))
-        }
+        Report::TurnStarted { messages } => ids("turn   ", messages),
         Report::TurnEnded { stop_reason } => format!("end     {stop_reason:?}"),
+        Report::Unread { messages } => ids("unread ", messages),
+        Report::Unclear { messages } => ids("unclear", messages),
         Report::Background { tasks } => format!("runs on {tasks:?}"),
         Report::Thinking(text) => said("think", text),
         Report::Completion(text) => said("say", text),

@@ -290,6 +290,14 @@ fn words_go_into_the_turn_of_an_agent_that_hears_them_or_begin_one_of_their_own(
     assert_eq!(started(&scene).len(), 1, "it has not heard it yet");
     scene.said(&json!({"id": steered["id"], "result": {}}));
     assert_eq!(started(&scene)[1], [words(2).id]);
+    // It lets go of the turn before its model reads the next.
+    let unread = scene.ask(&AgentRequest::Steer(words(4))).unwrap();
+    let again =
+        scene.said(&json!({"id": unread["id"], "error": {"code": -32603, "message": "the turn ended"}}));
+    assert_eq!(again, Vec::<serde_json::Value>::new(), "it is nobody's turn to say it again");
+    let is_unread =
+        |report: &&&Report| matches!(report, Report::Unread { messages } if *messages == [words(4).id]);
+    assert_eq!(scene.reports().iter().filter(is_unread).count(), 1);
     // The turn ends a moment before the next words come.
     let late = scene.ask(&AgentRequest::Steer(words(3))).unwrap();
     scene.said(&json!({"id": prompted["id"], "result": {"stopReason": "end_turn"}}));

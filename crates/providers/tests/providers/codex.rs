@@ -51,6 +51,84 @@ fn words_for_a_turn_that_has_just_ended_begin_one_of_their_own() {
 }
 
 #[test]
+fn words_for_a_turn_are_read_when_it_says_so_and_wait_again_when_it_drops_them() {
+    let mut scene = Scene::of("codex", Begin::Fresh);
+    let asked = scene.said(&json!({"id": "open", "result": {}}));
+    scene.said(&json!({"id": asked[1]["id"], "result": {"thread": {"id": "t"}, "model": "m"}}));
+    let turn = |method: &str, id: &str, status: &str| json!({"method": method, "params": {"threadId": "t", "turn": {"id": id, "status": status}}});
+    let read = |name: &str| {
+        json!({"method": "item/completed", "params": {"threadId": "t", "turnId": "u1",
+            "item": {"type": "userMessage", "id": "i", "clientId": name, "content": [{"type": "text", "text": "said otherwise"}]}}})
+    };
+    let told = |scene: &Scene| -> Vec<(&'static str, Vec<MessageId>)> {
+        let told = scene.reports().into_iter().filter_map(|report| match report {
+            Report::TurnStarted { messages } => Some(("read", messages.clone())),
+            Report::Unread { messages } => Some(("unread", messages.clone())),
+            Report::Unclear { messages } => Some(("unclear", messages.clone())),
+            Report::TurnEnded { .. } => Some(("ended", Vec::new())),
+            _ => None,
+        });
+        told.collect()
+    };
+    scene.ask(&AgentRequest::Prompt(message(1))).unwrap();
+    scene.said(&turn("turn/started", "u1", "inProgress"));
+    let mut steer = |n: u8, answer: Value| {
+        let asked = scene.ask(&AgentRequest::Steer(message(n))).unwrap();
+        assert_eq!(asked["params"]["clientUserMessageId"], message(n).id.to_string());
+        scene.said(&json!({"id": asked["id"], "result": answer}));
+    };
+    steer(2, json!({"turnId": "u1"}));
+    steer(3, json!({"turnId": "u1"}));
+    assert_eq!(told(&scene).len(), 1, "it has taken them, and its model has not read them");
+    scene.said(&read(&message(2).id.to_string()));
+    scene.said(&turn("turn/completed", "u1", "interrupted"));
+    let expected = [
+        ("read", vec![message(1).id]),
+        ("read", vec![message(2).id]),
+        ("unread", vec![message(3).id]),
+        ("ended", vec![]),
+    ];
+    assert_eq!(told(&scene), expected);
+
+    // Words that it does not take wait for the turn to end; what it took and never showed, nobody can know.
+    scene.ask(&AgentRequest::Prompt(message(4))).unwrap();
+    scene.said(&turn("turn/started", "u2", "inProgress"));
+    let refused = scene.ask(&AgentRequest::Steer(message(5))).unwrap();
+    scene.said(&json!({"id": refused["id"], "error": {"code": -32600, "message": "not now"}}));
+    let taken = scene.ask(&AgentRequest::Steer(message(6))).unwrap();
+    scene.said(&json!({"id": taken["id"], "result": {"turnId": "u2"}}));
+    scene.said(&turn("turn/completed", "u2", "completed"));
+    let expected = [
+        ("read", vec![message(4).id]),
+        ("unread", vec![message(5).id]),
+        ("unclear", vec![message(6).id]),
+        ("ended", vec![]),
+    ];
+    assert_eq!(told(&scene)[4..], expected);
+}
+
+#[test]
+fn what_it_said_last_is_its_answer_when_it_is_ended_before_it_says_so() {
+    let mut scene = Scene::of("codex", Begin::Fresh);
+    let asked = scene.said(&json!({"id": "open", "result": {}}));
+    scene.said(&json!({"id": asked[1]["id"], "result": {"thread": {"id": "t"}, "model": "m"}}));
+    scene.ask(&AgentRequest::Prompt(message(1))).unwrap();
+    scene.said(&json!({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u1"}}}));
+    let item = json!({"type": "agentMessage", "id": "i", "text": "All is done."});
+    scene.said(
+        &json!({"method": "item/completed", "params": {"threadId": "t", "turnId": "u1", "item": item}}),
+    );
+    let answers = |scene: &Scene| {
+        scene.reports().into_iter().filter(|report| matches!(report, Report::Completion(_))).count()
+    };
+    assert_eq!(answers(&scene), 0);
+    scene.ask(&AgentRequest::End).unwrap();
+    assert_eq!(answers(&scene), 1);
+    scene.said(&json!({"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": "u1", "status": "completed"}}}));
+    assert_eq!(answers(&scene), 1, "once");
+}
+
+#[test]
 fn why_something_is_denied_is_said_into_the_turn_before_the_answer() {
     let mut scene = Scene::of("codex", Begin::Fresh);
     let asked = scene.said(&json!({"id": "open", "result": {}}));

@@ -29,6 +29,10 @@ pub(super) fn tell(event: &Event) -> Told {
             );
             Told::new("message", text).tone(Tone::Warn)
         }
+        Event::MessageReturned(returned) => {
+            let text = format!("{} waits again: {}", returned.id.short(), returned.why);
+            Told::new("message", text).tone(Tone::Warn)
+        }
         Event::MessageDropped(dropped) => {
             Told::new("message", format!("{} dropped: {}", dropped.id.short(), dropped.why)).tone(Tone::Warn)
         }

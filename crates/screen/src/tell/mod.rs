@@ -321,18 +321,23 @@ pub(crate) fn tell(event: &Event) -> Told {
                 .tone(Tone::Good)
         }
 
-        Event::AgentThinking(thought) => Told::new("think", one_line(&thought.text, SHORT)).faint(),
-        Event::AgentToolCall(call) => Told::new(tool(&call.tool), one_line(&call.summary, SHORT)),
+        Event::AgentThinking(thought) => {
+            Told::new("think", one_line(&thought.text, SHORT)).by(thought.subagent.as_ref()).faint()
+        }
+        Event::AgentToolCall(call) => {
+            Told::new(tool(&call.tool), one_line(&call.summary, SHORT)).by(call.subagent.as_ref())
+        }
         Event::AgentToolResult(result) => {
             let output = one_line(&result.output, SHORT);
-            Told::new("result", output).tone(if result.success { Tone::Plain } else { Tone::Bad })
+            let tone = if result.success { Tone::Plain } else { Tone::Bad };
+            Told::new("result", output).by(result.subagent.as_ref()).tone(tone)
         }
         Event::ImageRecorded(shown) => {
             let (mime, size) = (one_line(&shown.image.mime, 64), words::bytes(shown.image.bytes));
             let name = shown.image.sha256.get(..16).unwrap_or("deleted");
             Told::new("picture", format!("{mime}, {size}, {name}")).faint()
         }
-        Event::AgentCompletion(said) => Told::said(&said.text),
+        Event::AgentCompletion(said) => Told::said(&said.text).by(said.subagent.as_ref()),
         Event::AgentStatus(status) => Told::new("status", one_line(&status.text, SHORT)).faint(),
         Event::AgentError(error) => Told::whole("error", &error.text).tone(Tone::Bad),
         Event::AgentStderr(raw) => Told::new("stderr", one_line(&raw.text, SHORT)).faint(),
@@ -377,6 +382,7 @@ pub(crate) fn tell(event: &Event) -> Told {
         | Event::MessageSeen(_)
         | Event::MessageAnswered(_)
         | Event::MessageUnknown(_)
+        | Event::MessageReturned(_)
         | Event::MessageDropped(_)
         | Event::MessageUnheard(_)
         | Event::MessageCancelled(_)

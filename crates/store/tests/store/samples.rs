@@ -373,6 +373,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::SessionSpawned => Event::SessionSpawned(Spawned {
             agent: Process { pid: 4_242, start_time: 123_456 },
             boot: boot(),
+            holds_calls: false,
         }),
         Kind::LoginLent => Event::LoginLent(LoginLent { until: at(n) }),
         Kind::SessionStarted => Event::SessionStarted(Started {
@@ -528,6 +529,10 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::MessageUnknown => Event::MessageUnknown(MessageUnknown {
             id: message_id(n),
             why: "the agent ended before it".to_owned(),
+        }),
+        Kind::MessageReturned => Event::MessageReturned(MessageUnknown {
+            id: message_id(n),
+            why: "its model has not read it".to_owned(),
         }),
         Kind::MessageDropped => Event::MessageDropped(MessageDropped {
             id: message_id(n),

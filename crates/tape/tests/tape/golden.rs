@@ -109,6 +109,7 @@ fn a_small_tape() {
         keeper_version: "0.1.0".into(),
         pid: 43,
         start_time: 1234,
+        holds_calls: false,
     };
     let note = note.encode().unwrap();
     let input = EncodedInput::new(1, "turn:1", b"{\"say\":\"hello\"}\n", 10, 1_700_000_000_000_002);

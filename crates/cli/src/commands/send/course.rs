@@ -103,6 +103,9 @@ impl Course {
                 self.receipt = Receipt::Answered;
             }
             Event::MessageUnknown(unknown) if unknown.id == self.message => self.receipt = Receipt::Unknown,
+            Event::MessageReturned(returned) if returned.id == self.message => {
+                self.receipt = Receipt::Accepted;
+            }
             Event::MessageDropped(dropped) if dropped.id == self.message => {
                 self.receipt = Receipt::Dropped;
                 self.failure = Some(dropped.why.clone());

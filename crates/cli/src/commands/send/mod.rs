@@ -187,6 +187,7 @@ fn kinds() -> Vec<Kind> {
         Kind::MessageSeen,
         Kind::MessageAnswered,
         Kind::MessageUnknown,
+        Kind::MessageReturned,
         Kind::MessageDropped,
         Kind::MessageCancelled,
         Kind::MessageMoved,

@@ -53,6 +53,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             draft.record(Event::SessionSpawned(Spawned {
                 agent: spawn.agent,
                 boot: context.now.boot.clone(),
+                holds_calls: spawn.holds_calls,
             }));
         }
         Input::Lent { until } => draft.record(Event::LoginLent(LoginLent { until })),
@@ -277,8 +278,10 @@ impl Draft<'_> {
         {
             return;
         }
-        if watchdog == Watchdog::Start {
-            return self.stop(StopRule::StartWatchdog, By::ostler());
+        match watchdog {
+            Watchdog::Start => return self.stop(StopRule::StartWatchdog, By::ostler()),
+            Watchdog::Budget => return self.stop(StopRule::Budget, By::ostler()),
+            Watchdog::FirstOutput | Watchdog::Silent | Watchdog::Tool | Watchdog::Retries => {}
         }
         let fired = |rung| Event::WatchdogFired(WatchdogFired { watchdog, rung });
         match self.state.stall().map(|stall| stall.rung) {

@@ -58,6 +58,7 @@ fn check(draft: &mut Draft<'_>) {
         Standing::Warned => draft.record(Event::BudgetWarned(reached)),
         Standing::UsedUp if waits_for_helpers(draft) => wait_for_helpers(draft, &reached),
         Standing::UsedUp | Standing::Unpriced(_) if draft.state.holds().budget.is_some() => {}
+        Standing::UsedUp | Standing::Unpriced(_) if draft.state.ends_of_budget => {}
         Standing::UsedUp | Standing::Unpriced(_) if draft.state.phase() != Phase::Live => {
             used_up_at_the_end(draft, reached);
         }
@@ -66,9 +67,19 @@ fn check(draft: &mut Draft<'_>) {
             draft.record(Event::BudgetExceeded(reached));
             match budget.when_used_up {
                 WhenUsedUp::Hold => draft.hold(Hold::Budget, reason),
-                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
+                WhenUsedUp::Stop => stop(draft),
             }
         }
+    }
+}
+
+/// Nobody is there to be asked. A turn that can use nothing more is brought to its end first: the answer that the last call
+/// paid for may not have been said yet.
+fn stop(draft: &mut Draft<'_>) {
+    if draft.state.ends_of_budget {
+        draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
+    } else {
+        draft.stop(StopRule::Budget, By::ostler());
     }
 }
 
@@ -147,6 +158,7 @@ pub(super) fn shared(draft: &mut Draft<'_>, hold: Hold, used: &BudgetUse) {
         }
         Standing::Within | Standing::Warned => {}
         Standing::UsedUp | Standing::Unpriced(_) if is_held || draft.state.phase() > Phase::Live => {}
+        Standing::UsedUp | Standing::Unpriced(_) if draft.state.ends_of_budget => {}
         Standing::UsedUp | Standing::Unpriced(_) => {
             let reached = BudgetReached {
                 campaign: Some(campaign),
@@ -159,7 +171,7 @@ pub(super) fn shared(draft: &mut Draft<'_>, hold: Hold, used: &BudgetUse) {
             draft.record(Event::BudgetExceeded(reached));
             match when_used_up {
                 WhenUsedUp::Hold => draft.hold(hold, reason),
-                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
+                WhenUsedUp::Stop => stop(draft),
             }
         }
     }

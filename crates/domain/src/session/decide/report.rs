@@ -4,8 +4,8 @@ use super::{Draft, approval, inbox, money, refusal};
 use crate::{
     ApprovalId, MessageId,
     event::{
-        ApprovalRequested, BackgroundChanged, By, ContextReset, Event, MessageMark, ProviderBound, Recovered,
-        Started, StopReason, TurnEnded, TurnStarted, UsageSource,
+        ApprovalRequested, BackgroundChanged, By, ContextReset, Event, MessageMark, MessageUnknown,
+        ProviderBound, Recovered, Started, StopReason, TurnEnded, TurnStarted, UsageSource,
     },
     limits::TURN_FAILURE,
     session::{Phase, Report, StopRule, open::Place},
@@ -23,6 +23,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Ready { provider_id, model } => ready(draft, provider_id, model),
         Report::TurnStarted { messages } => turn_started(draft, &messages),
         Report::TurnEnded { stop_reason } => turn_ended(draft, stop_reason),
+        Report::Unread { messages } => unread(draft, &messages),
+        Report::Unclear { messages } => unclear(draft, &messages),
         Report::Bound { provider_id, model } => {
             let is_known = draft.state.bound_id() == Some(provider_id.as_str());
             if !is_known || (model.is_some() && model != draft.state.model) {
@@ -118,7 +120,8 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     approval::expire(draft, open);
     let failure = failure(draft, stop_reason);
     let goes_on = failure.as_ref().and_then(|_| draft.state.goes_on_after(stop_reason));
-    let ends_session = draft.state.stop().is_some() || (goes_on.is_none() && ends_with_this_turn(draft));
+    let is_to_stop = draft.state.stop().is_some() || draft.state.ends_of_budget;
+    let ends_session = is_to_stop || (goes_on.is_none() && ends_with_this_turn(draft));
     draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason, failure, goes_on, ends_session }));
     let answered: Vec<MessageId> = draft
         .state
@@ -130,8 +133,34 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     for id in answered {
         draft.record(Event::MessageAnswered(MessageMark { id, turn: Some(turn) }));
     }
+    if draft.state.ends_of_budget {
+        draft.stop(StopRule::Budget, By::ostler());
+    }
     draft.deliver();
     end_with_turn(draft);
+}
+
+/// What the agent let go of is not read by its model: it waits again, for the next turn.
+fn unread(draft: &mut Draft<'_>, messages: &[MessageId]) {
+    for id in on_their_way(draft, messages) {
+        let why = "the turn went on or ended without it: its model has not read it".to_owned();
+        draft.record(Event::MessageReturned(MessageUnknown { id, why }));
+    }
+}
+
+fn unclear(draft: &mut Draft<'_>, messages: &[MessageId]) {
+    for id in on_their_way(draft, messages) {
+        let why = "the turn ended, and nothing shows that its model had read this".to_owned();
+        draft.record(Event::MessageUnknown(MessageUnknown { id, why }));
+    }
+}
+
+/// Those of them that nobody has said were read.
+fn on_their_way(draft: &Draft<'_>, messages: &[MessageId]) -> Vec<MessageId> {
+    let said: Vec<MessageId> = messages.iter().flat_map(|id| draft.state.said_with(*id)).collect();
+    let is_on_its_way = |place: Place| matches!(place, Place::Outbox | Place::Delivered);
+    let waiting = draft.state.messages.iter().filter(|waiting| is_on_its_way(waiting.place));
+    waiting.map(|waiting| waiting.message.id).filter(|id| said.contains(id)).collect()
 }
 
 /// Why a turn that ends so came to nothing, if it did.

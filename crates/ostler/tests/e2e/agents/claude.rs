@@ -3,7 +3,9 @@
 use ostler_testkit::programs;
 use serde_json::json;
 
-use super::{census, hygiene, instructions, leave, limits, native, stage::Agent, talk, tools, trial};
+use super::{
+    budgets, census, hygiene, instructions, leave, limits, native, stage::Agent, talk, tools, trial,
+};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("claude", who)?;
@@ -165,5 +167,26 @@ async fn alone_it_would_run_what_the_project_says() {
 async fn the_project_s_instructions_reach_the_model() {
     if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
         instructions::reach_the_model(agent, "CLAUDE.md").await;
+    }
+}
+
+#[tokio::test]
+async fn what_the_last_call_of_a_budget_brought_is_said() {
+    if let Some(agent) = agent("what_the_last_call_of_a_budget_brought_is_said") {
+        budgets::last_call(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn no_call_goes_beyond_the_budget() {
+    if let Some(agent) = agent("no_call_goes_beyond_the_budget") {
+        budgets::call_beyond(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next() {
+    if let Some(agent) = agent("what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next") {
+        talk::steer_and_interrupt(agent).await;
     }
 }

@@ -6,7 +6,7 @@ use ostler_client::CreateSession;
 use ostler_domain::{Event, session::Billing};
 use ostler_testkit::{TestHome, programs};
 
-use super::{census, hygiene, instructions, limits, stage::Agent, suite, talk, tools, trial};
+use super::{budgets, census, hygiene, instructions, limits, stage::Agent, suite, talk, tools, trial};
 use crate::OSTLER;
 
 fn agent(who: &str) -> Option<Agent> {
@@ -253,5 +253,26 @@ async fn alone_it_would_run_what_the_project_says() {
 async fn the_project_s_instructions_reach_the_model() {
     if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
         instructions::reach_the_model(agent, "AGENTS.md").await;
+    }
+}
+
+#[tokio::test]
+async fn what_the_last_call_of_a_budget_brought_is_said() {
+    if let Some(agent) = agent("what_the_last_call_of_a_budget_brought_is_said") {
+        budgets::last_call(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn no_call_goes_beyond_the_budget() {
+    if let Some(agent) = agent("no_call_goes_beyond_the_budget") {
+        budgets::call_beyond(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next() {
+    if let Some(agent) = agent("what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next") {
+        talk::steer_and_interrupt(agent).await;
     }
 }

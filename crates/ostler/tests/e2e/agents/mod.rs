@@ -1,5 +1,6 @@
 //! Real agent programs in the sandbox, with a model server of the testkit behind the model gateway.
 
+mod budgets;
 mod census;
 mod claude;
 mod codex;

@@ -4,7 +4,7 @@ use ostler_domain::session::{Approve, Attention};
 use serde_json::json;
 
 use super::{
-    census, hygiene, instructions, leave, limits,
+    budgets, census, hygiene, instructions, leave, limits,
     stage::{Agent, Stage},
     suite, talk, tools, trial,
 };
@@ -213,4 +213,19 @@ async fn the_project_s_instructions_reach_the_model() {
 #[tokio::test]
 async fn words_go_into_the_open_turn() {
     talk::steer(agent()).await;
+}
+
+#[tokio::test]
+async fn what_the_last_call_of_a_budget_brought_is_said() {
+    budgets::last_call(agent()).await;
+}
+
+#[tokio::test]
+async fn no_call_goes_beyond_the_budget() {
+    budgets::call_beyond(agent()).await;
+}
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next() {
+    talk::steer_and_interrupt(agent()).await;
 }

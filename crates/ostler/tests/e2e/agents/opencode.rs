@@ -7,7 +7,7 @@ use ostler_testkit::programs;
 use serde_json::json;
 
 use super::{
-    census, hygiene, instructions, leave, limits,
+    budgets, census, hygiene, instructions, leave, limits,
     stage::{Agent, Stage},
     suite, tools, trial,
 };
@@ -207,5 +207,19 @@ async fn the_project_s_instructions_reach_the_model() {
 async fn a_fork_goes_its_own_way() {
     if let Some(agent) = agent("a_fork_goes_its_own_way") {
         suite::fork(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_the_last_call_of_a_budget_brought_is_said() {
+    if let Some(agent) = agent("what_the_last_call_of_a_budget_brought_is_said") {
+        budgets::last_call(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn no_call_goes_beyond_the_budget() {
+    if let Some(agent) = agent("no_call_goes_beyond_the_budget") {
+        budgets::call_beyond(agent).await;
     }
 }

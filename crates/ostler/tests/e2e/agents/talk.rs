@@ -57,6 +57,46 @@ pub(super) async fn steer_on(stage: &Stage) -> SessionId {
     session
 }
 
+/// What is said into a turn that is interrupted before the model has read it is read in the next one, and no receipt says
+/// anything else.
+pub(super) async fn steer_and_interrupt(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let steps = json!([
+        {"text": "Wait.", "shell": "touch begun; sleep 6543", "usage": {"input": 100, "output": 5}},
+        {"text": "Done."},
+    ]);
+    let session = stage.begin(Approve::All, &steps).await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
+    stage.sees(session, "the call", |event| matches!(event, Event::AgentToolCall(_))).await;
+    let message = SendMessage {
+        who: session.to_string(),
+        text: "Mind the heron.".to_owned(),
+        mode: Some(Mode::Steer),
+        ..SendMessage::default()
+    };
+    let client = stage.client().await;
+    let id = client.send_message(message).await.unwrap().sent().unwrap().message;
+    let is_delivered =
+        |event: &Event| matches!(event, Event::MessageDelivered(delivered) if delivered.id == id);
+    stage.sees(session, "the words on their way", is_delivered).await;
+    // It has answered that it took them, which is not that its model has read them.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    client.interrupt_session(&session.to_string()).await.unwrap();
+    stage.turns(session, 2).await;
+    let heard = stage.model.seen().last().unwrap().body.to_string();
+    assert!(heard.contains("Mind the heron."), "its model reads it: {heard}");
+    let events = stage.events(session).await;
+    let receipts = receipts(&events, id);
+    assert_eq!(receipts[..3], ["accepted", "sent", "delivered"], "{receipts:?}");
+    assert_eq!(receipts[receipts.len() - 2..], ["seen", "answered"], "{receipts:?}");
+    assert_eq!(receipts.iter().filter(|receipt| **receipt == "answered").count(), 1, "{receipts:?}");
+    let place =
+        |is_it: &dyn Fn(&Event) -> bool| events.iter().position(|recorded| is_it(&recorded.event)).unwrap();
+    let interrupted = place(&|event| matches!(event, Event::TurnEnded(_)));
+    let seen = place(&|event| matches!(event, Event::MessageSeen(seen) if seen.id == id));
+    assert!(interrupted < seen, "nobody had read it before: {receipts:?}");
+}
+
 /// What became of a message, in its order.
 fn receipts(events: &[Recorded], id: MessageId) -> Vec<&'static str> {
     let receipt = |recorded: &Recorded| match &recorded.event {
@@ -66,6 +106,7 @@ fn receipts(events: &[Recorded], id: MessageId) -> Vec<&'static str> {
         Event::MessageSeen(seen) if seen.id == id => Some("seen"),
         Event::MessageAnswered(answered) if answered.id == id => Some("answered"),
         Event::MessageUnknown(unknown) if unknown.id == id => Some("unknown"),
+        Event::MessageReturned(returned) if returned.id == id => Some("returned"),
         _ => None,
     };
     events.iter().filter_map(receipt).collect()

@@ -171,8 +171,10 @@ impl State {
             Said::System(system) => self.system(*system, line, heard),
             Said::CommandLifecycle { command_uuid, state } => {
                 self.names_prompts = true;
-                if state == "started" {
-                    self.begin_turn(std::slice::from_ref(&command_uuid), heard);
+                match state.as_str() {
+                    "started" => self.begin_turn(std::slice::from_ref(&command_uuid), heard),
+                    "cancelled" => self.let_go_of(&command_uuid, heard),
+                    _ => {}
                 }
             }
             Said::StreamEvent { event, parent_tool_use_id: None } => self.streamed(event, heard),

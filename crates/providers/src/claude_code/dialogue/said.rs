@@ -275,6 +275,11 @@ pub(super) struct TurnResult {
 }
 
 impl TurnResult {
+    /// Somebody broke it off.
+    pub(super) fn was_aborted(&self) -> bool {
+        self.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"))
+    }
+
     /// It ends a turn that nobody's message began, such as one about background work that is over.
     pub(super) fn is_of_its_own_turn(&self) -> bool {
         self.origin.as_ref().is_some_and(|origin| origin.kind != "human")

@@ -50,6 +50,8 @@ impl State {
         }
         let named =
             result.user_message_uuids.clone().or_else(|| Some(vec![result.user_message_uuid.clone()?]));
+        let names_nothing = named.is_none() && !self.names_prompts && !result.is_of_its_own_turn();
+        let was_aborted = result.was_aborted();
         let named = named.unwrap_or_else(|| self.unnamed_prompts(&result));
         self.begin_turn(&named, heard);
         for call in self.meter.settle(&result, self.opened.is_resumed) {
@@ -59,8 +61,7 @@ impl State {
         let turn = self.turn.take().unwrap_or_default();
         self.prompts.retain(|id| !turn.seen.contains(id));
         let text = result.result.unwrap_or_default();
-        let reason = result.terminal_reason.as_deref().unwrap_or_default();
-        let stop_reason = match (result.is_error, reason.starts_with("aborted")) {
+        let stop_reason = match (result.is_error, was_aborted) {
             (false, _) => StopReason::Completed,
             (true, true) => StopReason::Interrupted,
             (true, false) => StopReason::Error,
@@ -77,16 +78,33 @@ impl State {
             }
             StopReason::Completed | StopReason::Interrupted | StopReason::ProcessEnded => {}
         }
+        if names_nothing && stop_reason == StopReason::Interrupted && !self.prompts.is_empty() {
+            // It may have been told of them, or go on with them, and says neither.
+            let messages = std::mem::take(&mut self.prompts);
+            report(heard, Report::Unclear { messages });
+        }
         report(heard, Report::TurnEnded { stop_reason });
     }
 
     /// What a result answers that names nothing. In older versions no line names a prompt: what was delivered before is
-    /// answered. Newer ones have said of each that is answered that it began.
+    /// answered; of a turn that was interrupted, only what began it. Newer ones have said of each that is answered that it
+    /// began.
     fn unnamed_prompts(&self, result: &TurnResult) -> Vec<String> {
         if self.names_prompts || result.is_of_its_own_turn() {
             return Vec::new();
         }
-        self.prompts.iter().map(|id| told::message_uuid(*id)).collect()
+        let is_interrupted = result.is_error && result.was_aborted();
+        let answered = if is_interrupted { 1 } else { self.prompts.len() };
+        self.prompts.iter().take(answered).map(|id| told::message_uuid(*id)).collect()
+    }
+
+    /// A prompt was taken out of its queue before it began.
+    pub(super) fn let_go_of(&mut self, uuid: &str, heard: &mut Vec<Heard>) {
+        let seen = self.turn.as_ref().map(|turn| turn.seen.as_slice()).unwrap_or_default();
+        let is_meant = |id: &MessageId| told::message_uuid(*id) == uuid && !seen.contains(id);
+        let Some(at) = self.prompts.iter().position(is_meant) else { return };
+        let messages = vec![self.prompts.remove(at)];
+        report(heard, Report::Unread { messages });
     }
 
     /// It says why it does not start, and ends.

@@ -224,6 +224,7 @@ fn of(recorded: &Recorded) -> Option<Item> {
         | Event::HandoffRequested(_)
         | Event::ProviderAuthFailed(_)
         | Event::MessageUnknown(_)
+        | Event::MessageReturned(_)
         | Event::MessageDropped(_) => {
             // The name says what it is; the body is there for who wants to know.
             let name = recorded.event.kind().name().to_lowercase().replace('_', " ");
