@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, State};
-use crate::{Time, limits::BUDGET_SETTLES};
+use crate::{
+    Time,
+    limits::{BUDGET_SETTLES, BUDGET_TOOL_ENDS},
+};
 
 /// What a session is taking too long for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +71,11 @@ impl State {
     pub fn watchdog(&self) -> Option<(Watchdog, Duration)> {
         let limits = &self.created().config.watchdogs;
         let of = |watchdog, micros| Some((watchdog, Duration::from_micros(micros)));
-        if self.ends_of_budget && self.may_only_wait() {
-            return Some((Watchdog::Budget, BUDGET_SETTLES));
+        if self.ends_of_budget && self.phase() == Phase::Live {
+            return Some((
+                Watchdog::Budget,
+                if self.runs_a_tool() { BUDGET_TOOL_ENDS } else { BUDGET_SETTLES },
+            ));
         }
         if self.is_frozen() || !self.approvals().is_empty() || self.holds().disk.is_some() {
             return None;
@@ -91,11 +97,9 @@ impl State {
         }
     }
 
-    /// Whether its open turn waits for a call that no budget allows, or for a person who could only allow what needs one
-    /// next; not for a command that runs.
-    fn may_only_wait(&self) -> bool {
-        let runs_a_tool = self.turn().is_some_and(|turn| !turn.open_tools.is_empty());
-        self.phase() == Phase::Live && (!runs_a_tool || !self.approvals().is_empty())
+    /// Says whether a command of its turn is under way, and not kept waiting for leave.
+    fn runs_a_tool(&self) -> bool {
+        self.turn().is_some_and(|turn| !turn.open_tools.is_empty()) && self.approvals().is_empty()
     }
 
     /// Until when every watchdog sleeps: an agent that waits for the end of a limit, which was said, does what it should,

@@ -7,7 +7,7 @@ use ostler_domain::{
     admission::Standing,
     budget::{CampaignBudget, Lent, Used, WhenUsedUp},
     event::{AgentRetrying, By, Process, StopReason, ToolCall, ToolResult, UsageRecorded},
-    limits::BUDGET_SETTLES,
+    limits::{BUDGET_SETTLES, BUDGET_TOOL_ENDS},
     price::{Dollars, Price, PriceBook},
     session::{
         Approve, Attention, Billing, BudgetUse, CallUsage, Created, Effect, ExitFacts, How, Input, Link,
@@ -423,7 +423,7 @@ fn a_turn_that_waits_for_more_than_its_budget_has_ends_after_a_while() {
     let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
     purse.call("claude-sonnet-5", 120);
     purse.input(Input::Report(Report::ToolCall(tool(None)))).unwrap();
-    assert_ne!(purse.state.watchdog().map(|(watchdog, _)| watchdog), Some(Watchdog::Budget), "it is at work");
+    assert_eq!(purse.state.watchdog(), Some((Watchdog::Budget, BUDGET_TOOL_ENDS)), "it is at work");
     let result = ToolResult {
         tool_id: "t1".to_owned(),
         success: true,

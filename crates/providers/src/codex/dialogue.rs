@@ -19,6 +19,7 @@ use super::{
     notices,
     opening::Opening,
     question::{self, Questions},
+    steered::Steered,
 };
 use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign, parts::shown};
 
@@ -41,8 +42,7 @@ pub(super) struct CodexDialogue {
     turns: VecDeque<String>,
     /// Prompts that were written and belong to no turn yet.
     prompts: Vec<MessageId>,
-    /// Words for the turn that is open, which its model has not read yet.
-    steered: Vec<Steered>,
+    steered: Steered,
     waiting: BTreeMap<String, Waiting>,
     asks: BTreeMap<String, Ask>,
     open: BTreeMap<String, Open>,
@@ -74,14 +74,6 @@ enum Waiting {
     },
     Ping,
     Other,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Steered {
-    message: MessageId,
-    text: String,
-    /// Whether it took them, once it has said so.
-    is_taken: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -196,10 +188,9 @@ impl CodexDialogue {
                         }
                         "turn/steer" => {
                             let input = message["params"]["input"].clone();
-                            let text = input[0]["text"].as_str().unwrap_or_default();
-                            let steered =
-                                |message| Steered { message, text: text.to_owned(), is_taken: None };
-                            self.steered.extend(AgentRequest::prompted(tag).map(steered));
+                            if let Some(message) = AgentRequest::prompted(tag) {
+                                self.steered.written(message, &input);
+                            }
                             Waiting::Steer { input }
                         }
                         "_ostler/ping" => Waiting::Ping,
@@ -269,8 +260,7 @@ impl CodexDialogue {
             (Waiting::Model { model }, None) => self.next_model = Some(model.clone()),
             // The turn ended a moment before: what was to go into it begins one of its own.
             (Waiting::Steer { input }, Some(_)) if self.turn.is_none() => {
-                let steered = self.steered_with(input).map(|at| self.steered.remove(at).message);
-                self.prompts.extend(steered);
+                self.prompts.extend(self.steered.take_back(input));
                 let params = json!({"threadId": self.thread, "input": input});
                 let again =
                     json!({"id": format!("at-{}", line.start), "method": "turn/start", "params": params});
@@ -278,9 +268,7 @@ impl CodexDialogue {
             }
             // It waits for the turn to end: said at once, it would be refused again.
             (Waiting::Steer { input }, Some(error)) => {
-                if let Some(at) = self.steered_with(input) {
-                    self.steered[at].is_taken = Some(false);
-                }
+                self.steered.answered(input, false);
                 heard.push(Heard::Report(Report::Status(format!(
                     "it takes no words now: {}",
                     in_words(error)
@@ -301,11 +289,7 @@ impl CodexDialogue {
                 heard.push(Heard::Report(Report::TurnStarted { messages }));
             }
             (_, Some(error)) => heard.push(Heard::Report(Report::Error(in_words(error)))),
-            (Waiting::Steer { input }, None) => {
-                if let Some(at) = self.steered_with(input) {
-                    self.steered[at].is_taken = Some(true);
-                }
-            }
+            (Waiting::Steer { input }, None) => self.steered.answered(input, true),
             (Waiting::Turn | Waiting::Other, None) => {}
         }
     }
@@ -415,7 +399,7 @@ impl CodexDialogue {
                 let compacted = ContextCompacted { automatic: true, before: None, after: None };
                 heard.push(Heard::Report(Report::Compacted(compacted)));
             }
-            "userMessage" => self.read(item, heard),
+            "userMessage" => self.steered.read(item, heard),
             kind if item::is_tool(kind) && !self.ended.iter().any(|ended| ended == id) => {
                 if self.open.remove(id).is_none() {
                     heard.push(Heard::Report(Report::ToolCall(Open::of(item).call(id))));
@@ -428,44 +412,6 @@ impl CodexDialogue {
                 }
             }
             _ => {}
-        }
-    }
-
-    /// Words for the open turn are read by its model with its next request. An older Ostler gave them no name.
-    fn read(&mut self, item: &Value, heard: &mut Vec<Heard>) {
-        let is_meant = |steered: &Steered| match item["clientId"].as_str() {
-            Some(name) => name == steered.message.to_string(),
-            None => item["content"][0]["text"] == *steered.text,
-        };
-        if let Some(at) = self.steered.iter().position(is_meant) {
-            let messages = vec![self.steered.remove(at).message];
-            heard.push(Heard::Report(Report::TurnStarted { messages }));
-        }
-    }
-
-    /// The first of those words of which it has not said whether it took them.
-    fn steered_with(&self, input: &Value) -> Option<usize> {
-        let text = input[0]["text"].as_str().unwrap_or_default();
-        self.steered.iter().position(|steered| steered.text == text && steered.is_taken.is_none())
-    }
-
-    /// Words that its model has not read when the turn ends. An interrupt drops them (0.166): its model never will. In
-    /// every other end it takes them first.
-    fn let_go_of_steered(&mut self, status: &str, heard: &mut Vec<Heard>) {
-        // What it has not answered yet, it will: that there is no turn to take it.
-        let (unanswered, steered) =
-            std::mem::take(&mut self.steered).into_iter().partition(|steered| steered.is_taken.is_none());
-        self.steered = unanswered;
-        let steered: Vec<Steered> = steered;
-        let is_dropped = |steered: &Steered| steered.is_taken == Some(false) || status == "interrupted";
-        let (dropped, unclear): (Vec<Steered>, Vec<Steered>) = steered.into_iter().partition(is_dropped);
-        let ids =
-            |steered: Vec<Steered>| steered.into_iter().map(|steered| steered.message).collect::<Vec<_>>();
-        if !dropped.is_empty() {
-            heard.push(Heard::Report(Report::Unread { messages: ids(dropped) }));
-        }
-        if !unclear.is_empty() {
-            heard.push(Heard::Report(Report::Unclear { messages: ids(unclear) }));
         }
     }
 
@@ -533,7 +479,7 @@ impl CodexDialogue {
             _ => StopReason::Completed,
         };
         self.tell_background(heard);
-        self.let_go_of_steered(status, heard);
+        self.steered.let_go(status, heard);
         heard.push(Heard::Report(Report::TurnEnded { stop_reason }));
     }
 

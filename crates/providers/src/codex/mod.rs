@@ -10,6 +10,7 @@ mod meter;
 mod notices;
 mod opening;
 mod question;
+mod steered;
 
 use std::collections::BTreeMap;
 
