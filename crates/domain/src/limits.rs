@@ -314,7 +314,8 @@ pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
 /// A turn whose call used up a budget has what it was paid for, and says it: after so much silence it waits for a call that
 /// is not to begin.
 pub const BUDGET_SETTLES: Duration = Duration::from_secs(10);
-/// The same while one of its tools is under way, which may be a helper that waits for such a call itself.
+/// While one of its tools is under way, which may be a helper that waits for such a call itself, it has so long, however much
+/// it says.
 pub const BUDGET_TOOL_ENDS: Duration = Duration::from_secs(30);
 
 // --- Telemetry ----------------------------------------------------------------------------------------------

@@ -26,12 +26,15 @@ pub enum Watchdog {
     Retries,
     /// To end the turn in which a budget was used up.
     Budget,
+    /// The same, while a tool of it is under way.
+    BudgetTool,
 }
 
 impl Watchdog {
-    /// Whether any output is the progress that it waits for. Who tries again and again says so each time.
+    /// Whether any output is the progress that it waits for. Who tries again and again says so each time, and so do some
+    /// whose tool still runs.
     pub const fn heeds_output(self) -> bool {
-        !matches!(self, Watchdog::Retries)
+        !matches!(self, Watchdog::Retries | Watchdog::BudgetTool)
     }
 
     /// Whether what is logged counts too. Who starts may have nothing else to say for long; in a turn it is no work.
@@ -47,6 +50,7 @@ impl Watchdog {
             Watchdog::Tool => "tool",
             Watchdog::Retries => "retries",
             Watchdog::Budget => "budget",
+            Watchdog::BudgetTool => "budget_tool",
         }
     }
 }
@@ -72,10 +76,10 @@ impl State {
         let limits = &self.created().config.watchdogs;
         let of = |watchdog, micros| Some((watchdog, Duration::from_micros(micros)));
         if self.ends_of_budget && self.phase() == Phase::Live {
-            return Some((
-                Watchdog::Budget,
-                if self.runs_a_tool() { BUDGET_TOOL_ENDS } else { BUDGET_SETTLES },
-            ));
+            return Some(match self.runs_a_tool() {
+                true => (Watchdog::BudgetTool, BUDGET_TOOL_ENDS),
+                false => (Watchdog::Budget, BUDGET_SETTLES),
+            });
         }
         if self.is_frozen() || !self.approvals().is_empty() || self.holds().disk.is_some() {
             return None;

@@ -289,7 +289,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
             grant: None,
         })),
         1 => any_exit().prop_map(Input::Exited),
-        2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool), Just(Watchdog::Retries), Just(Watchdog::Budget)].prop_map(Input::Watchdog),
+        2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool), Just(Watchdog::Retries), Just(Watchdog::Budget), Just(Watchdog::BudgetTool)].prop_map(Input::Watchdog),
         1 => Just(Input::TimedOut),
         1 => Just(Input::IdledOut),
         1 => Just(Input::GiveWay),

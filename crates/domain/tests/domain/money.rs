@@ -423,7 +423,7 @@ fn a_turn_that_waits_for_more_than_its_budget_has_ends_after_a_while() {
     let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
     purse.call("claude-sonnet-5", 120);
     purse.input(Input::Report(Report::ToolCall(tool(None)))).unwrap();
-    assert_eq!(purse.state.watchdog(), Some((Watchdog::Budget, BUDGET_TOOL_ENDS)), "it is at work");
+    assert_eq!(purse.state.watchdog(), Some((Watchdog::BudgetTool, BUDGET_TOOL_ENDS)), "it is at work");
     let result = ToolResult {
         tool_id: "t1".to_owned(),
         success: true,

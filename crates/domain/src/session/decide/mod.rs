@@ -280,7 +280,7 @@ impl Draft<'_> {
         }
         match watchdog {
             Watchdog::Start => return self.stop(StopRule::StartWatchdog, By::ostler()),
-            Watchdog::Budget => return self.stop(StopRule::Budget, By::ostler()),
+            Watchdog::Budget | Watchdog::BudgetTool => return self.stop(StopRule::Budget, By::ostler()),
             Watchdog::FirstOutput | Watchdog::Silent | Watchdog::Tool | Watchdog::Retries => {}
         }
         let fired = |rung| Event::WatchdogFired(WatchdogFired { watchdog, rung });
