@@ -42,6 +42,8 @@ pub enum Verdict {
     ReportOnly,
     /// The wire saw the calls, and an answer was cut before it said what it took.
     Cut,
+    /// The same, and the agent does not say either what it took.
+    CutUnknown,
     /// Only the wire saw calls: the agent reports none, or has not yet.
     WireOnly,
     /// The wire saw more.
@@ -61,6 +63,9 @@ impl Verdict {
             }
             Verdict::Cut => {
                 "an answer was cut before its usage came, so it is counted from the agent's report"
+            }
+            Verdict::CutUnknown => {
+                "an answer was cut before its usage came, and the agent does not say what it took: that is counted nowhere"
             }
             Verdict::WireOnly => "not reported by the agent, so counted from the wire",
             Verdict::WireMore => {
@@ -165,6 +170,7 @@ fn verdict(compared: &Compared) -> Verdict {
     let wire_has_more = buckets.iter().any(|(report, wire)| wire > report);
     let report_has_more = buckets.iter().any(|(report, wire)| report > wire);
     match (wire_has_more, report_has_more) {
+        (false, false) if compared.cut_calls > 0 => Verdict::CutUnknown,
         (false, false) => Verdict::Agree,
         (true, false) => Verdict::WireMore,
         (false, true) if compared.cut_calls > 0 => Verdict::Cut,
@@ -215,6 +221,8 @@ mod tests {
         assert_eq!(verdicts(&[]), []);
         let cut = UsageRecorded { cut: true, ..used(Wire, Some("c"), Some("m"), 0, 0) };
         assert_eq!(verdicts(&[cut.clone(), unnamed.clone()]), [Verdict::Cut]);
+        assert_eq!(verdicts(std::slice::from_ref(&cut)), [Verdict::CutUnknown]);
+        assert_eq!(verdicts(&[wire.clone(), report.clone(), cut.clone()]), [Verdict::CutUnknown]);
         assert_eq!(verdicts(&[wire.clone(), report.clone(), cut, unnamed.clone()]), [Verdict::Cut]);
         let row = compare(&[wire, report, more], None).into_iter().find(|row| row.model == "m").unwrap();
         assert_eq!(

@@ -234,9 +234,16 @@ impl Teller {
             }
             event if is_noise(event) => {}
             event => {
-                if matches!(event, Event::TurnEnded(_) | Event::SessionStopped(_) | Event::SessionFailed(_)) {
-                    told.extend(self.calls.drain(..).map(|call| without_result(&call)));
-                }
+                // A sub-agent in the background works on when the turn that sent it has ended.
+                let is_over = match event {
+                    Event::TurnEnded(_) => |call: &Call| call.subagent.is_none(),
+                    Event::SessionStopped(_) | Event::SessionFailed(_) => |_: &Call| true,
+                    _ => |_: &Call| false,
+                };
+                let (over, open): (VecDeque<Call>, VecDeque<Call>) =
+                    std::mem::take(&mut self.calls).into_iter().partition(is_over);
+                self.calls = open;
+                told.extend(over.iter().map(without_result));
                 if !is_orderly_turn(event) {
                     told.push(tell::tell(event));
                 }
@@ -402,6 +409,26 @@ mod tests {
         );
         let marked: Vec<bool> = told.lines().map(|line| line.contains('↳')).collect();
         assert_eq!(marked, [true, true, false, false], "{told}");
+    }
+
+    #[test]
+    fn what_a_sub_agent_does_behind_its_turn_has_its_result() {
+        let of_helper = |event: Event| match event {
+            Event::AgentToolCall(call) => {
+                Event::AgentToolCall(ToolCall { subagent: Some("call_1".to_owned()), ..call })
+            }
+            other => other,
+        };
+        let ended = TurnEnded::new(1, StopReason::Completed);
+        let told = story(
+            100,
+            vec![
+                (0, of_helper(call("call_2", "Bash", "ls | wc -l"))),
+                (1, Event::TurnEnded(ended)),
+                (2, result("call_2", Some(0), "2")),
+            ],
+        );
+        assert!(told.contains('✓') && !told.contains("no result"), "{told}");
     }
 
     fn text(text: &str) -> Text {

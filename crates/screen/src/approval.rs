@@ -104,7 +104,7 @@ pub fn somebody_is_asked_now(session: &SessionId, asked: &ApprovalRequested) -> 
         AskKind::Leave => asked.asks(),
         AskKind::Question => asked.input.clone(),
     };
-    asked.deadline.as_ref().map(|_| asked_meanwhile(session, &asked.id, asked.kind, &words))
+    asked.waits().then(|| asked_meanwhile(session, &asked.id, asked.kind, &words))
 }
 
 fn asked_meanwhile(session: &SessionId, id: &ApprovalId, kind: AskKind, words: &str) -> Line {

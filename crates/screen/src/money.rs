@@ -52,6 +52,12 @@ pub fn source(counted: &Agreement) -> String {
         Verdict::Agree => "wire = report".to_owned(),
         Verdict::ReportOnly => "by its report".to_owned(),
         Verdict::WireOnly => "by the wire".to_owned(),
+        Verdict::CutUnknown => {
+            format!(
+                "wire = report, and {} unknown",
+                words::plural(counted.cut_calls, "cut answer", "cut answers")
+            )
+        }
         Verdict::Cut | Verdict::WireMore | Verdict::ReportMore | Verdict::Differ => {
             format!("wire {}, report {}", words::count(counted.wire), words::count(counted.report))
         }

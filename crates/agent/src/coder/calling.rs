@@ -196,7 +196,8 @@ fn is_page(head: &Head) -> bool {
 fn explain(fault: Fault, url: &str) -> Fault {
     match fault {
         Fault::Refused { status, code, message, retry_after } => {
-            let mut message = format!("{message} ({url})");
+            // The address is the gateway's: what it stands for is known outside.
+            let mut message = format!("{message} ({})", path_of(url));
             // The gateway's address does not show what its upstream's ends with.
             if status == 404 && !url.contains("/v1/") {
                 message
@@ -206,6 +207,11 @@ fn explain(fault: Fault, url: &str) -> Fault {
         }
         fault => fault,
     }
+}
+
+fn path_of(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |scheme| scheme + 3);
+    url[host..].find('/').map_or(url, |path| &url[host + path..])
 }
 
 /// A number in 0..1; the standard library's hash keys are random.

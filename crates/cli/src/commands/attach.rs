@@ -153,7 +153,7 @@ impl Attached<'_> {
         let mut ask_next = false;
         if let Received::Known(recorded) = received {
             match &recorded.event {
-                Event::ApprovalRequested(asked) => ask_next = self.questions.asked(asked),
+                Event::ApprovalRequested(asked) if asked.waits() => ask_next = self.questions.asked(asked),
                 Event::ApprovalAnswered(answered) => ask_next = self.questions.answered(answered.id),
                 _ => {}
             }
@@ -162,7 +162,7 @@ impl Attached<'_> {
         // What is asked below, with its keys, is not told as well.
         let is_asked = matches!(received, Received::Known(recorded)
             if matches!(&recorded.event, Event::ApprovalRequested(asked)
-                if is_now || self.session.approvals_open.contains(&asked.id)));
+                if (is_now && asked.waits()) || self.session.approvals_open.contains(&asked.id)));
         if !is_asked {
             told.iter().for_each(|told| self.say(told));
         }

@@ -240,6 +240,13 @@ fn counted_words(session: &Session, counted: &Agreement) -> String {
             let cut = words::plural(counted.cut_calls, "cut answer", "cut answers");
             format!("{cut} counted from the agent's report")
         }
+        Verdict::CutUnknown => {
+            let cut = words::plural(counted.cut_calls, "cut answer", "cut answers");
+            format!(
+                "wire and report agree, what {cut} took is unknown: ostler usage audit {}",
+                session.id.short()
+            )
+        }
         Verdict::WireMore | Verdict::ReportMore | Verdict::Differ => {
             let (wire, report) = (words::count(counted.wire), words::count(counted.report));
             format!("wire {wire}, report {report}: ostler usage audit {}", session.id.short())

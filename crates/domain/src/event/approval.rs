@@ -29,6 +29,11 @@ pub struct ApprovalRequested {
 }
 
 impl ApprovalRequested {
+    /// Says whether somebody is waited for: what a rule answers, or nobody can, is answered at once.
+    pub const fn waits(&self) -> bool {
+        self.deadline.is_some()
+    }
+
     /// What it asks for, in one line: `run: cargo add governor`.
     pub fn asks(&self) -> String {
         let (tool, what) = match &self.action {

@@ -99,7 +99,9 @@ impl Asked {
                     let took = took.and_then(|took| u64::try_from(took).ok());
                     asked.answered_ms = asked.answered_ms.or(took).filter(|_| asked.answer.is_some());
                 }
-                Event::AgentCompletion(said) => asked.answer = Some(one_line(&said.text, ANSWER_SHOWN)),
+                Event::AgentCompletion(said) if said.subagent.is_none() => {
+                    asked.answer = Some(one_line(&said.text, ANSWER_SHOWN))
+                }
                 Event::ApprovalRequested(request) if request.kind == AskKind::Leave => {
                     asked.approval = Works::Yes;
                 }

@@ -70,20 +70,20 @@ impl Story {
 
     /// Takes in an event. Returns a text that turned out not to be the last one, to be shown.
     pub(super) fn take(&mut self, event: &Event) -> Option<String> {
-        let goes_on = matches!(
-            event,
-            Event::AgentThinking(_)
-                | Event::AgentToolCall(_)
-                | Event::AgentCompletion(_)
-                | Event::ApprovalRequested(_)
-        );
+        // What its sub-agents do meanwhile is not it that goes on, and what they say is no answer.
+        let goes_on = match event {
+            Event::AgentThinking(said) | Event::AgentCompletion(said) => said.subagent.is_none(),
+            Event::AgentToolCall(call) => call.subagent.is_none(),
+            Event::ApprovalRequested(asked) => asked.subagent.is_none(),
+            _ => false,
+        };
         let earlier = if goes_on { self.passed_over() } else { None };
         if goes_on || matches!(event, Event::TurnStarted(_) | Event::AgentToolResult(_)) {
             self.limited = false;
         }
         match event {
             Event::RateLimited(_) => self.limited = true,
-            Event::AgentCompletion(said) => {
+            Event::AgentCompletion(said) if said.subagent.is_none() => {
                 self.answer = Some(said.text.clone());
                 self.answer_was_shown = false;
             }
@@ -363,6 +363,17 @@ mod tests {
         assert_eq!(story.take(&turn(StopReason::Completed)), None);
         assert_eq!(story.answer(), Some("three"));
         assert!(story.is_over(true) && !story.is_over(false));
+    }
+
+    #[test]
+    fn what_a_sub_agent_says_is_not_the_answer() {
+        let of_helper = |text: &str| Text { text: text.to_owned(), subagent: Some("call-1".to_owned()) };
+        let mut story = Story::default();
+        story.take(&said("counted: two"));
+        assert_eq!(story.take(&Event::AgentThinking(of_helper("hm"))), None, "it has not gone on by that");
+        assert_eq!(story.take(&Event::AgentCompletion(of_helper("I see two"))), None);
+        story.take(&turn(StopReason::Completed));
+        assert_eq!(story.answer(), Some("counted: two"));
     }
 
     #[test]

@@ -33,10 +33,14 @@ pub(super) struct Course {
 
 impl Course {
     pub(super) fn new(sent: &Sent) -> Self {
+        Self { receipt: sent.receipt, ..Self::at(sent.message, sent.session.id) }
+    }
+
+    fn at(message: MessageId, session: SessionId) -> Self {
         Self {
-            message: sent.message,
-            session: sent.session.id,
-            receipt: sent.receipt,
+            message,
+            session,
+            receipt: Receipt::Accepted,
             answer: None,
             usage: Usage::default(),
             ended: false,
@@ -120,8 +124,10 @@ impl Course {
                 }
             }
             // Only what is said after it was written to the agent can be an answer to it.
-            Event::AgentCompletion(said) if is_own && self.receipt > Receipt::Accepted => {
-                self.answer = Some(said.text.clone())
+            Event::AgentCompletion(said)
+                if is_own && said.subagent.is_none() && self.receipt > Receipt::Accepted =>
+            {
+                self.answer = Some(said.text.clone());
             }
             Event::UsageRecorded(used) if is_own && self.receipt > Receipt::Accepted => {
                 self.usage += used.usage;
@@ -152,26 +158,28 @@ impl Course {
 mod tests {
     use ostler_domain::{
         Time,
-        event::{MessageMark, TurnEnded},
+        event::{MessageMark, Text, TurnEnded},
     };
 
     use super::*;
     use crate::testing::NOW;
 
     #[test]
+    fn what_a_sub_agent_says_is_not_the_answer() {
+        let (message, session) = (MessageId::new(NOW, 1), SessionId::new(NOW, 1));
+        let mut course = Course { receipt: Receipt::Seen, ..Course::at(message, session) };
+        let said = |text: &str, subagent: Option<&str>| {
+            Event::AgentCompletion(Text { text: text.to_owned(), subagent: subagent.map(str::to_owned) })
+        };
+        course.take(Some(session), &said("two", None));
+        course.take(Some(session), &said("I see two", Some("call-1")));
+        assert_eq!(course.answer.as_deref(), Some("two"));
+    }
+
+    #[test]
     fn an_answer_that_a_limit_delays_is_waited_for() {
         let (message, session) = (MessageId::new(NOW, 1), SessionId::new(NOW, 1));
-        let mut course = Course {
-            message,
-            session,
-            receipt: Receipt::Seen,
-            answer: None,
-            usage: Usage::default(),
-            ended: false,
-            failure: None,
-            is_followed: false,
-            waits_for_limit: false,
-        };
+        let mut course = Course { receipt: Receipt::Seen, ..Course::at(message, session) };
         let mut failed = TurnEnded::new(1, StopReason::Error);
         failed.goes_on = Some(Time::from_micros(5));
         course.take(Some(session), &Event::TurnEnded(failed));

@@ -146,7 +146,9 @@ impl Turn {
     fn take(&mut self, session: Option<SessionId>, event: &Event) {
         let is_own = session == Some(self.session);
         match event {
-            Event::AgentCompletion(said) if is_own => self.answer = Some(said.text.clone()),
+            Event::AgentCompletion(said) if is_own && said.subagent.is_none() => {
+                self.answer = Some(said.text.clone())
+            }
             Event::UsageRecorded(used) if is_own => self.usage += used.usage,
             // It is gone on with when its limit ends.
             Event::TurnEnded(turn) if is_own && turn.goes_on.is_some() => {}

@@ -227,7 +227,7 @@ impl Stream<'_> {
         earlier.iter().for_each(|text| self.show(&Told::said(text)));
         match &recorded.event {
             // Its turn to be shown comes when it is known whether it is the answer.
-            Event::AgentCompletion(_) => {}
+            Event::AgentCompletion(said) if said.subagent.is_none() => {}
             // The prompt was typed a moment ago, and how it ended is said at the end.
             Event::MessageAccepted(_)
             | Event::SessionCreated(_)
@@ -235,7 +235,7 @@ impl Stream<'_> {
             | Event::SessionStopRequested(_)
             | Event::SessionStopped(_)
             | Event::SessionFailed(_) => {}
-            Event::ApprovalRequested(asked) if ui.has_person() && !ui.is_json() => {
+            Event::ApprovalRequested(asked) if asked.waits() && ui.has_person() && !ui.is_json() => {
                 if self.questions.asked(asked) {
                     self.ask();
                 }
