@@ -15,6 +15,7 @@ mod config;
 mod decide;
 mod handing;
 pub mod held;
+mod holds;
 mod inbox;
 mod input;
 mod intake;
@@ -22,6 +23,7 @@ mod ledger;
 mod obituary;
 mod open;
 mod out_of_memory;
+mod phase;
 mod project;
 mod redacted;
 mod refused;
@@ -35,6 +37,7 @@ pub use config::{
     approval_limit,
 };
 pub use decide::{create, decide, effects_to_repeat};
+pub use holds::{Hold, Holds};
 pub use input::{
     AgentRequest, BudgetUse, CallUsage, Context, Decision, Effect, ExitFacts, How, Input, Ladder, Report,
     Request, Spawn, StopRequested, StopRule,
@@ -44,8 +47,9 @@ pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};
 pub use open::{OpenApproval, OpenTurn, RateLimit, Stall, Waiting};
 pub use out_of_memory::{LargestProcess, OutOfMemory};
+pub use phase::{Desired, Outcome, Phase};
 pub use project::{Attention, Doing, Link, Status, View};
 pub use refused::Refused;
 pub use standing::{Mark, Rank};
-pub use state::{Desired, Hold, Holds, Outcome, Phase, State};
+pub use state::State;
 pub use watchdog::{Watchdog, WatchdogRung};

@@ -1,11 +1,14 @@
 //! The conversation with `codex app-server`: JSON-RPC without its version, one object a line, requests both ways, each
 //! side with numbers of its own.
 
+mod items;
+mod words;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use ostler_domain::{
     MessageId,
-    event::{Action, AskKind, ContextCompacted, StopReason, ToolResult},
+    event::{Action, AskKind, StopReason},
     session::{AgentRequest, CallUsage, Report},
 };
 use ostler_tape::{Line, LineBody, Stream};
@@ -14,21 +17,20 @@ use serde_json::{Value, json};
 
 use super::{
     failure::{failed, in_words},
-    item::{self, Open},
+    item::Open,
     meter::{self, Total},
     notices,
     opening::Opening,
     question::{self, Questions},
     steered::Steered,
 };
-use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign, parts::shown};
+use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign};
 
 const STATE_VERSION: u32 = 1;
-/// What its model is told to make the conversation smaller.
-const COMPACT: &str = "/compact";
 const METHOD_NOT_FOUND: i64 = -32601;
 /// How many of each are remembered: requests without an answer, turns of this process, calls that ended.
 const REMEMBERED: usize = 64;
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct CodexDialogue {
@@ -109,49 +111,7 @@ impl Dialogue for CodexDialogue {
     }
 
     fn on_request(&self, request: &AgentRequest, input_no: u64) -> Option<Vec<u8>> {
-        let id = format!("in-{input_no}");
-        let thread = self.thread.as_deref().unwrap_or_default();
-        let input = |text: &str| json!([{"type": "text", "text": text, "text_elements": []}]);
-        let message = match request {
-            // Its own word for it on its own screen, which it does not know here.
-            AgentRequest::Prompt(message) if message.text.trim() == COMPACT => {
-                json!({"id": id, "method": "thread/compact/start", "params": {"threadId": thread}})
-            }
-            AgentRequest::Prompt(message) => json!({"id": id, "method": "turn/start",
-                "params": {"threadId": thread, "input": input(&message.text)}}),
-            // It comes back with its name when the model reads it.
-            AgentRequest::Steer(message) => json!({"id": id, "method": "turn/steer",
-                "params": {"threadId": thread, "expectedTurnId": self.turn.as_ref()?, "input": input(&message.text),
-                    "clientUserMessageId": message.id}}),
-            // With no turn open it would never be answered.
-            AgentRequest::Interrupt | AgentRequest::End => json!({"id": id, "method": "turn/interrupt",
-                "params": {"threadId": thread, "turnId": self.turn.as_ref()?}}),
-            AgentRequest::Answer { ask, allow, message } => {
-                let Ask { id: asked, questions } = self.asks.get(ask)?;
-                if let Some(questions) = questions {
-                    let answer = json!({"id": asked, "result": questions.answered(*allow, message)});
-                    return foreign::lines([&answer]);
-                }
-                let decision = if *allow { "accept" } else { "decline" };
-                let answer = json!({"id": asked, "result": {"decision": decision}});
-                // The answer has no room for words: they go into the turn before it, or the model goes on without them.
-                let why = self.turn.as_ref().filter(|_| !allow && !message.is_empty()).map(|turn| {
-                    let input = input(&foreign::denial(message));
-                    json!({"id": id, "method": "turn/steer",
-                        "params": {"threadId": thread, "expectedTurnId": turn, "input": input}})
-                });
-                return foreign::lines(why.iter().chain([&answer]));
-            }
-            // Nobody knows this method, and whoever says so is alive.
-            // It announces nothing.
-            AgentRequest::Proceed { .. } => return None,
-            AgentRequest::Nudge => json!({"id": id, "method": "_ostler/ping", "params": {}}),
-            AgentRequest::Model(model) => json!({"id": id, "method": "thread/settings/update",
-                "params": {"threadId": thread, "model": model}}),
-        };
-        let mut bytes = serde_json::to_vec(&message).ok()?;
-        bytes.push(b'\n');
-        Some(bytes)
+        self.words(request, input_no)
     }
 
     fn state(&self) -> DialogueState {
@@ -362,66 +322,6 @@ impl CodexDialogue {
         }
     }
 
-    fn item_started(&mut self, item: &Value, heard: &mut Vec<Heard>) {
-        let (id, kind) = (item["id"].as_str().unwrap_or_default(), item["type"].as_str().unwrap_or_default());
-        if kind != "userMessage" {
-            self.flush(heard);
-        }
-        if item::is_tool(kind) && !self.open.contains_key(id) {
-            let open = Open::of(item);
-            heard.push(Heard::Report(Report::ToolCall(open.call(id))));
-            self.open.insert(id.to_owned(), open);
-        }
-    }
-
-    fn item_completed(&mut self, item: &Value, heard: &mut Vec<Heard>) {
-        let (id, kind) = (item["id"].as_str().unwrap_or_default(), item["type"].as_str().unwrap_or_default());
-        match kind {
-            "reasoning" => {
-                let joined = |key: &str| {
-                    let parts = item[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-                    parts.collect::<Vec<_>>().join("\n\n")
-                };
-                let summary = joined("summary");
-                let text = if summary.is_empty() { joined("content") } else { summary };
-                if !text.trim().is_empty() {
-                    heard.push(Heard::Report(Report::Thinking(text.into())));
-                }
-            }
-            "agentMessage" => {
-                self.flush(heard);
-                self.held = item["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
-                if item["phase"] == "commentary" {
-                    self.flush(heard);
-                }
-            }
-            "contextCompaction" => {
-                let compacted = ContextCompacted { automatic: true, before: None, after: None };
-                heard.push(Heard::Report(Report::Compacted(compacted)));
-            }
-            "userMessage" => self.steered.read(item, heard),
-            kind if item::is_tool(kind) && !self.ended.iter().any(|ended| ended == id) => {
-                if self.open.remove(id).is_none() {
-                    heard.push(Heard::Report(Report::ToolCall(Open::of(item).call(id))));
-                }
-                remember(&mut self.ended, id);
-                heard.extend(shown(item::images(item), Some(id), None));
-                heard.push(Heard::Report(Report::ToolResult(item::result(id, item))));
-                if self.turn.is_none() {
-                    self.tell_background(heard);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A message that something follows was not the answer.
-    fn flush(&mut self, heard: &mut Vec<Heard>) {
-        if let Some(text) = self.held.take() {
-            heard.push(Heard::Report(Report::Thinking(text.into())));
-        }
-    }
-
     fn asked(&mut self, id: &Value, params: &Value, heard: &mut Vec<Heard>) {
         let item = params["itemId"].as_str().unwrap_or_default();
         let open = self.open.get(item);
@@ -448,71 +348,6 @@ impl CodexDialogue {
             action: Action::default(),
             subagent: None,
         }));
-    }
-
-    fn turn_completed(&mut self, turn: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
-        if self.turn.as_deref() != turn["id"].as_str() {
-            return;
-        }
-        self.turn = None;
-        let status = turn["status"].as_str().unwrap_or_default();
-        for (ask, _) in std::mem::take(&mut self.asks) {
-            heard.push(Heard::Report(Report::ApprovalWithdrawn { ask }));
-        }
-        if status != "completed" {
-            self.end_open_calls(status, line, heard);
-        } else {
-            // Only commands run on; anything else that is open will never end.
-            let (running, stale) =
-                std::mem::take(&mut self.open).into_iter().partition(|(_, open)| open.is_command());
-            self.open = running;
-            for (id, _) in stale as BTreeMap<String, Open> {
-                self.end_call(&id, "never ended", heard);
-            }
-        }
-        if let Some(text) = self.held.take() {
-            heard.push(Heard::Report(Report::Completion(text.into())));
-        }
-        let stop_reason = match status {
-            "interrupted" => StopReason::Interrupted,
-            "failed" => StopReason::Error,
-            _ => StopReason::Completed,
-        };
-        self.tell_background(heard);
-        self.steered.let_go(status, heard);
-        heard.push(Heard::Report(Report::TurnEnded { stop_reason }));
-    }
-
-    /// An interrupt leaves commands running; nobody wants them any more.
-    fn end_open_calls(&mut self, status: &str, line: &Line<'_>, heard: &mut Vec<Heard>) {
-        let open = std::mem::take(&mut self.open);
-        if open.values().any(Open::is_command) {
-            let clean = json!({"id": format!("at-{}", line.start), "method": "thread/backgroundTerminals/clean",
-                "params": {"threadId": self.thread}});
-            heard.extend(Say::line("clean", &clean).map(Heard::Say));
-        }
-        for id in open.keys() {
-            self.end_call(id, status, heard);
-        }
-    }
-
-    fn end_call(&mut self, id: &str, why: &str, heard: &mut Vec<Heard>) {
-        remember(&mut self.ended, id);
-        heard.push(Heard::Report(Report::ToolResult(ToolResult {
-            tool_id: id.to_owned(),
-            success: false,
-            exit: None,
-            output: why.to_owned(),
-            subagent: None,
-        })));
-    }
-
-    fn tell_background(&mut self, heard: &mut Vec<Heard>) {
-        let tasks: Vec<String> = self.open.values().map(|open| open.summary.clone()).collect();
-        if tasks != self.background {
-            self.background.clone_from(&tasks);
-            heard.push(Heard::Report(Report::Background { tasks }));
-        }
     }
 }
 
