@@ -26,7 +26,8 @@ impl Engine {
         let to = to.or_else(|| work.last()).unwrap_or(from);
         let (from, to) = (from.clone(), to.clone());
         let (a, b) = (from.commit.clone().unwrap_or_default(), to.commit.clone().unwrap_or_default());
-        let (mut files, is_cut) = self.shared.changed_files(view.campaign, &a, &b).await?;
+        let (mut files, is_cut) =
+            self.shared.changed_files(view.campaign, &a, &b, Repositories::Named).await?;
         let mut difference = Difference { from, to, files: Vec::new(), patch: Vec::new(), is_cut };
         if files.len() > DIFF_FILES {
             files.truncate(DIFF_FILES);
@@ -71,9 +72,11 @@ impl Engine {
         let ends = work.snapshots.iter().find_map(taken).zip(work.snapshots.iter().rev().find_map(taken));
         let files = match ends.filter(|(first, last)| first != last) {
             None => Ok(Vec::new()),
-            Some((first, last)) => {
-                self.shared.changed_files(view.campaign, &first, &last).await.map(|it| it.0)
-            }
+            Some((first, last)) => self
+                .shared
+                .changed_files(view.campaign, &first, &last, Repositories::Named)
+                .await
+                .map(|it| it.0),
         };
         let files = files.unwrap_or_else(|refusal| {
             tracing::warn!(session = %view.id, %refusal, "the files that it changed are not known");
@@ -83,6 +86,13 @@ impl Engine {
     }
 }
 
+/// What becomes of repositories within a tree, of which a snapshot has nothing but the commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repositories {
+    Named,
+    LeftOut,
+}
+
 impl Shared {
     /// The files that differ, and whether there are more than can be told.
     pub(super) async fn changed_files(
@@ -90,8 +100,20 @@ impl Shared {
         campaign: CampaignId,
         from: &str,
         to: &str,
+        repositories: Repositories,
     ) -> Result<(Vec<FileChange>, bool), Refusal> {
-        let args = ["diff-tree", "-r", "--no-renames", "--raw", "--numstat", "-z"];
+        let args = [
+            "diff-tree",
+            "-r",
+            "--no-renames",
+            "--raw",
+            "--numstat",
+            "-z",
+            match repositories {
+                Repositories::Named => "--ignore-submodules=none",
+                Repositories::LeftOut => "--ignore-submodules=all",
+            },
+        ];
         let said = self.ask_snapshots(campaign, &args, &[from, to], DIFF_BYTES).await?;
         Ok((files(&said.bytes), said.is_cut))
     }

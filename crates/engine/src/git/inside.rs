@@ -130,13 +130,11 @@ pub(crate) async fn run(
     limit: Duration,
     most: usize,
 ) -> Result<Said, NotDone> {
-    let Ended { status, said, why } = run_whatever(program, document, limit, most).await?;
-    if status.success() || said.is_cut {
-        return Ok(said);
+    let ended = run_whatever(program, document, limit, most).await?;
+    if ended.status.success() || ended.said.is_cut {
+        return Ok(ended.said);
     }
-    let why = why.text();
-    let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
-    Err(NotDone::Failed(one_line(last, 300)))
+    Err(NotDone::Failed(ended.last_words()))
 }
 
 /// A command that has ended, well or not.
@@ -144,6 +142,15 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) said: Said,
     pub(crate) why: Said,
+}
+
+impl Ended {
+    /// The last thing that it complained of.
+    pub(crate) fn last_words(&self) -> String {
+        let why = self.why.text();
+        let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
+        one_line(last, 300)
+    }
 }
 
 /// The same, however it ends.

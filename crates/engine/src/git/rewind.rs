@@ -13,7 +13,7 @@ use ostler_domain::{
 };
 
 use super::{
-    diff::{not_done, point},
+    diff::{Repositories, not_done, point},
     inside::{self, Access, NotDone},
     snapshot::{Look, line},
 };
@@ -21,6 +21,10 @@ use crate::{Change, Engine, campaign::check_same};
 
 const PUT_BACK: &str = include_str!("put_back.sh");
 const MOST_SAID: usize = 64 * 1024;
+/// The script's way to say that what it has named would be lost.
+const IN_THE_WAY: i32 = 9;
+/// Names of what is in the way that are said.
+const NAMED: usize = 3;
 
 impl Engine {
     /// Puts a session's files back to a snapshot; `dry_run` says what that would change.
@@ -59,12 +63,17 @@ impl Engine {
             Refusal::internal("nothing was changed: what is there now could not be written down first")
                 .hint("ostler doctor", "looks at what is wrong")
         })?;
-        let (files, _) = self.shared.changed_files(view.campaign, &before, &target).await?;
+        // A repository within the tree stays as it is: its files are written down in itself, if at all.
+        let (files, _) =
+            self.shared.changed_files(view.campaign, &before, &target, Repositories::LeftOut).await?;
         let mut rewinding = Rewinding { to, before, files, is_done: false };
-        if dry_run || rewinding.files.is_empty() {
+        if rewinding.files.is_empty() {
             return Ok(rewinding);
         }
-        self.put_back(&look, &rewinding.before, &target).await?;
+        self.put_back(&look, &rewinding.before, &target, dry_run).await?;
+        if dry_run {
+            return Ok(rewinding);
+        }
         let rewound = Rewound {
             session: view.id,
             campaign: view.campaign,
@@ -106,20 +115,22 @@ impl Engine {
         point(&other, &work, &meant).cloned()
     }
 
-    async fn put_back(&self, look: &Look, before: &str, target: &str) -> Result<(), Refusal> {
+    /// Puts the files back, or says with a look alone whether they can be.
+    async fn put_back(&self, look: &Look, before: &str, target: &str, dry_run: bool) -> Result<(), Refusal> {
         let failed = |error: std::io::Error| not_done(NotDone::because(error));
         let repository = super::repository(&self.shared.options.state_dir, look.campaign).map_err(failed)?;
         let tree = Path::new(&look.tree);
-        let confinement =
-            inside::around(tree, Access::Writable, &look.hidden, Some(&repository)).map_err(failed)?;
-        let document = inside::script(confinement, PUT_BACK, &[&look.tree, before, target]);
-        let done = inside::run(&self.shared.program, &document, GIT_TIME, MOST_SAID).await;
-        done.map(|_| ()).map_err(|why| match why {
-            NotDone::Failed(why) => {
-                Refusal::new(Reason::WrongState, "the files could not be put back").because(why)
-            }
-            too_long => not_done(too_long),
-        })
+        let (access, only) = if dry_run { (Access::ReadOnly, "look") } else { (Access::Writable, "") };
+        let confinement = inside::around(tree, access, &look.hidden, Some(&repository)).map_err(failed)?;
+        let document = inside::script(confinement, PUT_BACK, &[&look.tree, before, target, only]);
+        let ended = inside::run_whatever(&self.shared.program, &document, GIT_TIME, MOST_SAID).await;
+        let ended = ended.map_err(not_done)?;
+        match ended.status.code() {
+            Some(0) => Ok(()),
+            Some(IN_THE_WAY) => Err(in_the_way(look, &ended.said.bytes)),
+            _ => Err(Refusal::new(Reason::WrongState, "the files could not be put back")
+                .because(ended.last_words())),
+        }
     }
 
     /// Files are not changed under the hands of somebody who works with them.
@@ -142,6 +153,29 @@ impl Engine {
             .hint(format!("ostler wait {who}"), "waits until it has done")
             .hint(format!("ostler pause {who}"), "lets it rest where it is"))
     }
+}
+
+/// What is there and no snapshot has is never written over, whoever ignores it.
+fn in_the_way(look: &Look, said: &[u8]) -> Refusal {
+    let names: Vec<String> = said
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+        .map(|name| one_line(&String::from_utf8_lossy(name), 120))
+        .collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    Refusal::new(Reason::WrongState, "nothing was put back: what no snapshot has would be lost")
+        .because(format!(
+            "{shown}{more} in {}: ignored by git, hidden, or a repository of its own",
+            one_line(&look.tree, 200)
+        ))
+        .hint(
+            format!("ostler exec -C {} -- git status --ignored", look.campaign.short()),
+            "says what git ignores; what is moved elsewhere is no longer in the way",
+        )
 }
 
 fn no_point(view: &View, typed: &str) -> Refusal {

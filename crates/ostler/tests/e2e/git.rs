@@ -27,7 +27,7 @@ fn git(dir: &Path, args: &[&str]) {
 }
 
 /// A campaign that is a repository with one commit, an ignored file and a hidden one.
-async fn in_repository() -> (TestHome, Client) {
+pub(super) async fn in_repository() -> (TestHome, Client) {
     let home = TestHome::new(OSTLER);
     let root = home.campaign_dir();
     git(&root, &["init", "-q", "-b", "trunk"]);
@@ -42,15 +42,15 @@ async fn in_repository() -> (TestHome, Client) {
     (home, client)
 }
 
-fn write(path: &str, text: &str) -> Value {
+pub(super) fn write(path: &str, text: &str) -> Value {
     json!({"write": {"path": path, "text": text}})
 }
 
-fn run(argv: &[&str]) -> Value {
+pub(super) fn run(argv: &[&str]) -> Value {
     json!({"run": argv})
 }
 
-async fn turn(home: &TestHome, client: &Client, who: Option<&View>, steps: Vec<Value>) -> View {
+pub(super) async fn turn(home: &TestHome, client: &Client, who: Option<&View>, steps: Vec<Value>) -> View {
     let prompt = scenario::of(steps);
     let (view, turns) = match who {
         None => {

@@ -55,6 +55,7 @@ mod observability;
 mod providers;
 mod reboot;
 mod retention;
+mod rewinds;
 mod screens;
 mod service;
 mod tapes;

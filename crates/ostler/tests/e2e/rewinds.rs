@@ -1,0 +1,70 @@
+//! The way back writes over nothing that is written down nowhere.
+
+use std::{fs, path::Path};
+
+use ostler_client::Client;
+use ostler_domain::Reason;
+
+use crate::git::{in_repository, run, turn, write};
+
+/// Whether going back to a turn is refused, also where it is only asked about, because this would be lost.
+async fn would_lose(client: &Client, who: &str, turn: &str, name: &str) {
+    for dry_run in [true, false] {
+        let refused = client.rewind(who, turn, dry_run).await.unwrap_err().to_refusal();
+        assert_eq!(refused.reason, Reason::WrongState, "{refused:?}");
+        assert!(refused.why.iter().any(|why| why.contains(name)), "{refused:?}");
+    }
+}
+
+fn texts(root: &Path, names: &[&str]) -> Vec<Option<String>> {
+    names.iter().map(|name| fs::read_to_string(root.join(name)).ok()).collect()
+}
+
+#[tokio::test]
+async fn what_git_ignores_by_now_is_not_written_over() {
+    let (home, client) = in_repository().await;
+    let root = home.campaign_dir();
+    let view =
+        turn(&home, &client, None, vec![write("local.db", "agent made\n"), write("build", "a file\n")]);
+    let view = view.await;
+    let away = run(&["sh", "-c", "rm local.db build; printf 'local.db\nbuild\n' >> .gitignore"]);
+    let view = turn(&home, &client, Some(&view), vec![away]).await;
+    let who = view.id.to_string();
+    fs::write(root.join("local.db"), "MY DATABASE\n").unwrap();
+    would_lose(&client, &who, "1", "local.db").await;
+    fs::remove_file(root.join("local.db")).unwrap();
+    fs::create_dir(root.join("build")).unwrap();
+    fs::write(root.join("build/weights.bin"), "weights\n").unwrap();
+    would_lose(&client, &who, "1", "build/weights.bin").await;
+    assert_eq!(texts(&root, &["build/weights.bin"]), [Some("weights\n".to_owned())]);
+    // Out of the way, nothing stands against it.
+    fs::rename(root.join("build"), home.path().join("elsewhere")).unwrap();
+    assert!(client.rewind(&who, "1", false).await.unwrap().is_done);
+    let there = texts(&root, &["local.db", "build", "x.log"]);
+    let expected = ["agent made\n", "a file\n", "ignored\n"].map(|text| Some(text.to_owned()));
+    assert_eq!(there, expected);
+}
+
+#[tokio::test]
+async fn a_repository_within_the_tree_stays() {
+    let (home, client) = in_repository().await;
+    let root = home.campaign_dir();
+    let view = turn(&home, &client, None, vec![write("lib", "a file\n")]).await;
+    let nested =
+        "rm lib; git init -q lib; cd lib; echo kept >kept; git add kept; git commit -qm one; echo mine >mine";
+    let view = turn(&home, &client, Some(&view), vec![run(&["sh", "-c", nested])]).await;
+    let who = view.id.to_string();
+    would_lose(&client, &who, "1", "lib/").await;
+    let names = ["lib/kept", "lib/mine", "lib/.git/HEAD"];
+    assert!(texts(&root, &names).iter().all(Option::is_some));
+    // One that only was not there then has nothing in its way, and is none of what is put back.
+    fs::write(root.join("a.txt"), "my own\n").unwrap();
+    fs::rename(root.join("lib"), home.path().join("other")).unwrap();
+    assert!(client.rewind(&who, "1", false).await.unwrap().is_done);
+    fs::rename(home.path().join("other"), root.join("other")).unwrap();
+    fs::write(root.join("a.txt"), "again\n").unwrap();
+    let done = client.rewind(&who, "1", false).await.unwrap();
+    let changed: Vec<_> = done.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(changed, ["a.txt"]);
+    assert!(texts(&root, &["other/kept", "other/mine"]).iter().all(Option::is_some));
+}
