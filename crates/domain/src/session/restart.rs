@@ -27,9 +27,10 @@ pub(super) fn plan(
     if outcome == Outcome::FailedStart && state.stop.is_none() && state.lost_context.is_some() {
         return Some(Restart::At(Deadline::after(now, Duration::ZERO)));
     }
-    // Work that was to be handed on is, however its session ended.
+    // Work that was to be handed on is, however its session ended, unless it is over meanwhile.
     if state.handoff.is_some() {
-        return Some(Restart::At(Deadline::after(now, Duration::ZERO)));
+        let goes_on = !hands_on_nothing(state, context);
+        return goes_on.then(|| Restart::At(Deadline::after(now, Duration::ZERO)));
     }
     let rule = state.stop.as_ref().map(|stop| stop.rule);
     let outlived_login = outlived_login(state, now.wall);
@@ -70,6 +71,11 @@ pub(super) fn plan(
     // A good life that ends with its login says nothing against the next one.
     let pause = if outlived_login && short_lives == 0 { Duration::ZERO } else { back_off(short_lives) };
     Some(Restart::At(Deadline::after(now, pause)))
+}
+
+/// Whether its agent wanted its work to go on in another session, and there is nothing left to go on with.
+pub(super) fn hands_on_nothing(state: &State, context: &Context) -> bool {
+    context.is_work_over && state.handoff.as_ref().is_some_and(|requested| requested.by.is_session())
 }
 
 /// Whether the model's server refused the agent because the login that it was lent has ended.

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 use ostler_domain::{
     CampaignId, Refusal, SessionId,
     budget::{Amount, Claim},
+    call::Call,
     event::By,
     gateway::{Allowance, Spent},
     limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
@@ -20,6 +21,7 @@ use tokio::{
 };
 
 use super::{
+    asking::InOrder,
     commits::{Commits, Draft, Reply},
     intake::{Intake, Taken},
     keeping::{Keeping, Up},
@@ -159,6 +161,7 @@ pub(crate) struct Actor {
     pub(super) place: Stands,
     /// No tape is read before this moment: the last commit failed.
     pub(super) not_before: Option<Instant>,
+    pub(super) changes: InOrder,
 }
 
 impl Actor {
@@ -205,6 +208,7 @@ impl Actor {
             tidied: 0,
             place,
             not_before: None,
+            changes: InOrder::default(),
             shared,
         })
     }
@@ -415,6 +419,9 @@ impl Actor {
                 is_work_over: false,
             };
             context.now.wall = at;
+            if matches!(input, Input::Call { call: Ok(Call::Handoff(_)), .. }) {
+                context.is_work_over = self.shared.is_work_over(&self.state).await;
+            }
             if matches!(input, Input::Report(Report::ApprovalAsked { .. } | Report::ToolAnnounced { .. })) {
                 context.entropy = crate::clock::entropy();
                 context.policy = self.shared.policy_of(self.state.created().campaign).await;

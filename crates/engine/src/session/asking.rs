@@ -7,18 +7,52 @@ use ostler_domain::{
     session::Input,
 };
 
+use tokio_util::sync::{CancellationToken, DropGuard};
+
 use super::{Command, actor::Actor};
 use crate::Engine;
 
+/// The changes that an agent asks for outside of its session: each waits for the one before it.
+pub(super) struct InOrder {
+    last: CancellationToken,
+}
+
+impl Default for InOrder {
+    fn default() -> Self {
+        let last = CancellationToken::new();
+        last.cancel();
+        Self { last }
+    }
+}
+
+impl InOrder {
+    /// What to wait for, and what to drop when done. Nobody waits for those who only look.
+    fn next(&mut self, is_change: bool) -> (CancellationToken, DropGuard) {
+        let done = CancellationToken::new();
+        let before = self.last.clone();
+        if is_change {
+            self.last = done.clone();
+        }
+        (before, done.drop_guard())
+    }
+}
+
 impl Actor {
     /// Has it done, and hears what came of it. Asked again after a daemon died meanwhile, it is done once all the same.
-    pub(super) fn serve(&self, at: u64, ask: Ask) {
+    /// What it wants changed is changed in its order: who is told something may be the helper that it asked for before.
+    pub(super) fn serve(&mut self, at: u64, ask: Ask) {
         let (engine, handle) = (Engine { shared: self.shared.clone() }, self.handle());
         let created = self.state.created().clone();
         let shutdown = self.shared.shutdown.clone();
+        let (before, done) = self.changes.next(ask.is_change());
         self.shared.tasks.spawn(async move {
+            let _done = done;
+            let served = async {
+                before.cancelled().await;
+                engine.serve(&created, at, ask.clone()).await
+            };
             let reply = tokio::select! {
-                reply = engine.serve(&created, at, ask.clone()) => reply,
+                reply = served => reply,
                 // The next daemon finds it in the record.
                 () = shutdown.cancelled() => return,
             };

@@ -1,6 +1,6 @@
 //! Work that goes from one session to the next: asked for by people and by agents, also while no daemon runs.
 
-use ostler_client::{Client, CreateSession, SendMessage};
+use ostler_client::{AddTicket, Client, CreateSession, SendMessage};
 use ostler_domain::{
     Event, Policy, Reason, Recorded,
     event::Answer,
@@ -113,6 +113,40 @@ async fn an_agent_hands_on_also_while_no_daemon_runs() {
     let heard = |view: &View| view.last_completion.as_deref() == Some("heard");
     home.reaches(&child.id.to_string(), "what waited to be heard", heard).await;
     assert_eq!(client.message(&message.to_string()).await.unwrap().session, child.id);
+}
+
+#[tokio::test]
+async fn nothing_is_handed_on_of_work_that_is_over() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let ticket =
+        AddTicket { campaign: "shop".to_owned(), intent: "Fix it".to_owned(), ..AddTicket::default() };
+    let ticket = client.add_ticket(ticket).await.unwrap().0.id.to_string();
+    let waits =
+        |file: &str| json!({"run": ["sh", "-c", format!("while [ ! -e {file} ]; do sleep 0.05; done")]});
+    let hand_on = json!({"run": ["sh", "-c", "ostler handoff -m 'go on' 2>&1"]});
+    let with_ticket = |steps| CreateSession { ticket: Some(ticket.clone()), ..wanted(steps) };
+    // It asks, and its ticket is closed before it ends.
+    let steps = vec![hand_on.clone(), json!({"run": ["touch", "asked"]}), waits("end")];
+    let asked = client.create_session(with_ticket(steps)).await.unwrap();
+    // Its ticket is closed before it asks.
+    let late = client.create_session(with_ticket(vec![waits("go"), hand_on])).await.unwrap();
+    wait::until("the first to have asked", wait::PATIENCE, || home.campaign_dir().join("asked").exists());
+    let closed = home.run(&["ticket", "done", &ticket]);
+    assert!(closed.status.success(), "{closed:?}");
+    std::fs::write(home.campaign_dir().join("end"), "").unwrap();
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    let view = home.ended(&asked.id.to_string()).await;
+    let sentence = view.obituary.as_ref().unwrap().sentence.clone();
+    assert!(sentence.contains("Nobody goes on with it"), "{sentence}");
+    assert_eq!(view.restart, None);
+    let is_idle = |view: &View| view.turns == 1 && view.attention == Some(Attention::Idle);
+    home.reaches(&late.id.to_string(), "its turn to end", is_idle).await;
+    let events = home.events(&client, late.id).await;
+    let told = events.iter().any(|recorded| {
+        matches!(&recorded.event, Event::AgentToolResult(result) if result.output.contains("TICKET_CLOSED"))
+    });
+    assert!(told, "{events:#?}");
 }
 
 #[tokio::test]

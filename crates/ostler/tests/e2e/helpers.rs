@@ -103,6 +103,41 @@ async fn a_helper_that_is_asked_for_while_no_daemon_runs_is_started_once() {
 }
 
 #[tokio::test]
+async fn what_is_asked_for_while_no_daemon_runs_is_done_in_its_order() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let names = ["one", "two", "three", "four"];
+    let asks: String = names
+        .iter()
+        .map(|name| format!("ostler spawn {name} hello; ostler send {name} 'and you'; "))
+        .collect();
+    let script = format!("while [ ! -e go ]; do sleep 0.05; done; {asks} touch asked");
+    let parent = client.create_session(named("lead", vec![shell(&script)])).await.unwrap();
+    home.reaches(&parent.id.to_string(), "work", |view| view.attention == Some(Attention::Working)).await;
+    home.kill_daemon();
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    wait::until("it to have asked", wait::PATIENCE, || home.campaign_dir().join("asked").exists());
+    let client = home.start().await;
+    let settled = async || {
+        let events = home.events(&client, parent.id).await;
+        let settled = events.into_iter().filter_map(|recorded| match recorded.event {
+            Event::AskSettled(settled) => Some((settled.message.is_some(), settled.refused)),
+            _ => None,
+        });
+        settled.collect::<Vec<_>>()
+    };
+    tokio::time::timeout(wait::PATIENCE, async {
+        while settled().await.len() < 2 * names.len() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    })
+    .await
+    .expect("all that was asked for to be done");
+    let expected: Vec<_> = names.iter().flat_map(|_| [(false, None), (true, None)]).collect();
+    assert_eq!(settled().await, expected, "each is told something after it was started");
+}
+
+#[tokio::test]
 async fn nobody_speaks_to_strangers_or_learns_whether_there_are_any() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;

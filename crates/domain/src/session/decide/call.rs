@@ -39,6 +39,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
             }
             Reply::Ok {}
         }
+        Ok(Call::Handoff(_)) if draft.context.is_work_over => work_is_over(draft),
         Ok(Call::Handoff(wish)) => {
             if draft.state.handoff().is_none() {
                 let by = By::session(draft.state.created().id);
@@ -138,6 +139,17 @@ fn only_answers(draft: &mut Draft<'_>) -> Reply {
         grant: None,
     }));
     Reply::Refused(Refusal::new(Reason::PermissionDenied, words))
+}
+
+/// Nothing is left that another session could go on with.
+fn work_is_over(draft: &mut Draft<'_>) -> Reply {
+    let words = "the ticket that this session works on is closed";
+    record_denial(draft, "handoff", words);
+    Reply::Refused(
+        Refusal::new(Reason::TicketClosed, words)
+            .because("nobody goes on with work that is over")
+            .hint("ostler done", "says that the work is done"),
+    )
 }
 
 fn deny(draft: &mut Draft<'_>, target: &str) -> Reply {
