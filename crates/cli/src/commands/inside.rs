@@ -13,7 +13,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{Command, NounVerb, SessionCommand, SessionNoun, ticket};
+use super::{Command, NounVerb, SessionCommand, SessionNoun, send::SendArgs, ticket};
 use crate::{app::App, exit_code, failure::Failure, form::SessionForm, output::Line, screen, words};
 
 #[derive(Debug, Args)]
@@ -99,6 +99,14 @@ pub(super) fn run(app: &App, socket: &SessionSocket, command: Command, verb: &st
             .hint("ostler search \"…\"", "looks for words that must all be there")
             .into());
     }
+    if sent(&command).is_some_and(|args| !args.is_plain()) {
+        return Err(Refusal::invalid("inside a session send takes WHO and words, and no flag")
+            .because(
+                "when and how an agent hears its peers is decided by the conversation that they speak to",
+            )
+            .hint("ostler send WHO \"…\"", "says something to a helper, or to whoever this session helps")
+            .into());
+    }
     let call = match &command {
         Command::Mission(args) => args.call(app)?,
         _ => call(command),
@@ -125,6 +133,16 @@ pub(super) fn run(app: &App, socket: &SessionSocket, command: Command, verb: &st
 fn other(verb: &str) -> String {
     let verb = one_line(verb, 60);
     if Call::is_name(&verb) { format!("{verb} …") } else { verb }
+}
+
+fn sent(command: &Command) -> Option<&SendArgs> {
+    match command {
+        Command::Session(SessionCommand::Send(args))
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Send(args)) }) => {
+            Some(args)
+        }
+        _ => None,
+    }
 }
 
 /// What the command line means inside a session; none for what only people may do.

@@ -99,6 +99,20 @@ async fn what_is_said_while_no_daemon_lives_is_recorded_once() {
 }
 
 #[tokio::test]
+async fn what_an_agent_cannot_say_of_its_words_is_refused() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let flags = ["--key x", "--mode interrupt", "--id k9", "--channel slack", "--wait"];
+    let script: String =
+        flags.iter().map(|flag| format!("ostler send w1 hello {flag} 2>&1; echo $?; ")).collect();
+    let session = home.session(&client, &scenario::of(vec![shell(&script)])).await;
+    home.reaches(&session.id.to_string(), "the turn's end", |view| view.turns == 1).await;
+    let output = outputs(&wait_for_output(&home, &client, session.id).await).concat();
+    assert_eq!(output.matches("takes WHO and words, and no flag").count(), flags.len(), "{output}");
+    assert_eq!(output.lines().filter(|line| *line == "2").count(), flags.len(), "{output}");
+}
+
+#[tokio::test]
 async fn nobody_else_is_spoken_for() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;

@@ -1,5 +1,7 @@
 //! Messages that wait: how they are told, what gives way, and what people do to them before they are delivered.
 
+use std::process::Stdio;
+
 use ostler_client::{
     Client, CreateSession, Delivery, ListEvents, MessagePlace, Place, SendMessage, reply::Sent,
 };
@@ -116,6 +118,23 @@ async fn what_gives_way_is_told_to_the_sender_and_stays_readable() {
     let said = answers(&home, &client, &view).await.join("\n");
     assert!(said.contains("1 message was dropped because too many waited"), "{said}");
     assert!(said.contains("- the first of three second") && !said.contains("fourth"), "{said}");
+}
+
+#[tokio::test]
+async fn whoever_sends_hears_that_it_gave_way_meanwhile() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let view = busy(&home, &client).await;
+    set(&client, &view, &["queue_cap=1", "queue_drop=old"]).await;
+    client.pause_session(&view.id.to_string()).await.unwrap();
+    let sender = home.command(&["send", &view.id.to_string(), "the first"]).stderr(Stdio::piped()).spawn();
+    let sender = sender.unwrap();
+    home.reaches(&view.id.to_string(), "it to wait", |view| view.messages_waiting == 1).await;
+    say(&client, &view, "the second", None).await;
+    let out = sender.wait_with_output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.contains("this message was dropped: ") && said.contains("queue_cap=1"), "{said}");
 }
 
 #[tokio::test]

@@ -73,6 +73,12 @@ impl SendArgs {
     pub(super) fn words(self) -> (String, String) {
         (self.who, self.text)
     }
+
+    /// Whether nothing else is said of it.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_set = self.key.is_some() || self.mode.is_some() || self.id.is_some();
+        !is_set && !self.steer && !self.wait && self.inbound.inbound().is_none()
+    }
 }
 
 pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
@@ -153,6 +159,12 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
                 course.receipt >= Receipt::Seen || course.ended
             })
             .await?;
+    }
+    // It was taken, and gave way to a later one before its agent could hear it.
+    if course.receipt == Receipt::Dropped {
+        app.ui.remark(&dropped(course.failure.as_deref().unwrap_or("no room was left for it")));
+        receipt(app, &sent, &course, None)?;
+        return Ok(exit_code::WRONG_STATE);
     }
     receipt(app, &sent, &course, None)?;
     Ok(exit_code::OK)
@@ -289,8 +301,11 @@ fn gave_way(sent: &Sent) -> Vec<Line> {
             .append(Line::toned(Tone::Accent, format!("ostler message show {}", id.short())))
     });
     let own = sent.why.iter().filter(|_| sent.receipt == Receipt::Dropped);
-    let own = own.map(|why| Line::toned(Tone::Warn, format!("this message was dropped: {why}")));
-    own.chain(dropped).collect()
+    own.map(|why| self::dropped(why)).chain(dropped).collect()
+}
+
+fn dropped(why: &str) -> Line {
+    Line::toned(Tone::Warn, format!("this message was dropped: {why}"))
 }
 
 /// What happens to words for a turn where the agent cannot be told anything within one.
@@ -320,7 +335,7 @@ fn receipt(app: &App, sent: &Sent, course: &Course, answer: Option<&str>) -> Res
             name: sent.session.name.as_str(),
             woke: sent.woke,
             answer,
-            why: sent.why.as_deref(),
+            why: sent.why.as_deref().or(course.failure.as_deref()),
             dropped: sent.dropped.iter().map(ToString::to_string).collect(),
             rule: sent.rule.as_deref(),
             opened_conversation: sent.opened.map(|id| id.to_string()),
