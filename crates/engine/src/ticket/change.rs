@@ -4,7 +4,7 @@ use ostler_domain::{
     Event, Reason, Refusal, TicketId,
     event::{TicketChanged, TicketLinked, TicketMoved},
     text::one_line,
-    ticket::{About, ExternalRef, Links, MoveFault, Ticket, Verb},
+    ticket::{About, ExternalRef, Links, MoveFault, Status, Ticket, Verb},
 };
 
 use super::{exists, invalid, named};
@@ -38,6 +38,9 @@ impl Engine {
         let Some(to) = ticket.status.after(verb).map_err(|fault| refused(&ticket, fault))? else {
             return Ok(ticket);
         };
+        if verb == Verb::Archive && ticket.status != Status::Done {
+            self.check_nobody_waits_for(&ticket).await?;
+        }
         let moved = TicketMoved {
             id: ticket.id,
             from: ticket.status,
@@ -49,6 +52,24 @@ impl Engine {
         let request = change.done(&fingerprint, ticket.id.to_string());
         self.record_nodes(vec![Event::TicketMoved(moved)], request).await?;
         self.stored_ticket(ticket.id).await
+    }
+
+    /// What is archived counts as done: what came to nothing does not, while others wait for it.
+    async fn check_nobody_waits_for(&self, ticket: &Ticket) -> Result<(), Refusal> {
+        let waiting = self.shared.store.tickets_waiting_for(ticket.id).await?;
+        let Some(first) = waiting.first() else { return Ok(()) };
+        let (name, first, status) = (named(ticket), named(first), ticket.status.as_str());
+        let others = match waiting.len() {
+            1 => String::new(),
+            more => format!(" and {} more", more - 1),
+        };
+        Err(Refusal::new(
+            Reason::WrongState,
+            format!("ticket {name} is {status}, and {first}{others} waits for it"),
+        )
+        .because("an archived ticket counts as done, and this one was not")
+        .hint(format!("ostler ticket link {first} --no-depends-on {name}"), "has it wait no longer")
+        .hint(format!("ostler ticket reopen {name}"), "has it done after all"))
     }
 
     /// Changes what a ticket is about.

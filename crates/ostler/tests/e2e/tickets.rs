@@ -79,6 +79,20 @@ fn a_ticket_waits_for_others_and_is_done_by_whoever_says_so() {
 }
 
 #[test]
+fn what_came_to_nothing_is_not_tidied_away_while_others_wait_for_it() {
+    let home = with_campaign();
+    let first = ok(&home, &["ticket", "add", "Write the test", "-q"]);
+    let second = ok(&home, &["ticket", "add", "Fix it", "--depends-on", &first, "-q"]);
+    ok(&home, &["ticket", "cancel", &first]);
+    let (code, words) = refused(&home, &["ticket", "archive", &first]);
+    assert!(code == Some(4) && words.contains("--no-depends-on"), "{code:?} {words}");
+    assert_eq!(refused(&home, &["ticket", "start", &second, "-p", "script"]).0, Some(4));
+    ok(&home, &["ticket", "link", &second, "--no-depends-on", &first]);
+    ok(&home, &["ticket", "archive", &first]);
+    assert_eq!(status(&home, &first), "archived");
+}
+
+#[test]
 fn a_reference_that_nobody_wrote_down_becomes_a_ticket() {
     let home = with_campaign();
     ok(&home, &["run", "-q", "-p", "script", "--ticket", "bead:gt-1", "look around"]);

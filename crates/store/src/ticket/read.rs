@@ -38,6 +38,13 @@ impl Store {
         self.read(move |reader| Ok(query(&reader.connection, "id = ?1", [id.to_string()])?.pop())).await
     }
 
+    /// The open tickets that depend on this one.
+    pub async fn tickets_waiting_for(&self, id: TicketId) -> Result<Vec<Ticket>, ReadError> {
+        let waiting = "id IN (SELECT ticket FROM ticket_dependency WHERE depends_on = ?1) ORDER BY seq";
+        let found = self.read(move |reader| query(&reader.connection, waiting, [id.to_string()])).await?;
+        Ok(found.into_iter().filter(|ticket| ticket.status.is_open()).collect())
+    }
+
     /// The tickets with this external reference, each of another campaign.
     pub async fn tickets_elsewhere(&self, external: &str) -> Result<Vec<Ticket>, ReadError> {
         let external = external.to_owned();
