@@ -221,16 +221,22 @@ impl Engine {
         let cache = cache.clone();
         let written = tokio::task::spawn_blocking(move || {
             let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut faults = Vec::new();
             for (dir, rows) in stores {
-                cache.update(&dir.join("sessions.json"), now, |there| {
-                    rows.iter().for_each(|row| row.put_into(there));
-                })?;
-                rows.iter().try_for_each(|row| row.link(&dir))?;
+                let file = dir.join("sessions.json");
+                let written = cache
+                    .update(&file, now, |there| rows.iter().for_each(|row| row.put_into(there)))
+                    .and_then(|()| rows.iter().try_for_each(|row| row.link(&dir)));
+                // One agent's file says nothing of the others'.
+                faults.extend(written.err().map(|error| format!("{}: {error}", file.display())));
             }
-            Ok(())
+            faults
         });
-        let written: io::Result<()> = written.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        written.map_err(|error| Refusal::internal("a mirror cannot be written").because(error.to_string()))
+        let faults = written.await.unwrap_or_else(|error| vec![error.to_string()]);
+        match faults.as_slice() {
+            [] => Ok(()),
+            faults => Err(Refusal::internal("a mirror cannot be written").because(faults.join("; "))),
+        }
     }
 
     async fn name_of_agent(&self, conversation: &Conversation) -> Result<Option<Name>, Refusal> {

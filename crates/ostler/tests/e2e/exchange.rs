@@ -560,6 +560,25 @@ async fn a_mirror_follows_the_log_and_leaves_what_is_others() {
 }
 
 #[tokio::test]
+async fn a_damaged_file_of_a_mirror_holds_up_no_other() {
+    let (home, client) = started().await;
+    talk(&home, &client, "main", "hello").await;
+    // Ordered by name, it comes after the one that is damaged.
+    client.add_agent("shop", &"bob".parse().unwrap(), vec!["provider=script".to_owned()]).await.unwrap();
+    let dir = home.path().join("mirror");
+    let damaged = dir.join("agents/api/sessions/sessions.json");
+    fs::create_dir_all(damaged.parent().unwrap()).unwrap();
+    fs::write(&damaged, "not json").unwrap();
+    out(&home, &["campaign", "set", "shop", &format!("mirror={}", dir.display())]);
+    out(&home, &["send", "bob", "hello"]);
+    let store = dir.join("agents/bob/sessions/sessions.json");
+    reaches(&store, "agent:bob:main", "the row of another agent", Value::is_object);
+    assert_eq!(fs::read_to_string(&damaged).unwrap(), "not json");
+    let log = String::from_utf8(home.run(&["daemon", "logs"]).stdout).unwrap();
+    assert!(log.contains(damaged.to_str().unwrap()), "{log}");
+}
+
+#[tokio::test]
 async fn a_mirror_catches_up_after_a_daemon_that_was_killed() {
     let (home, client) = started().await;
     let view = talk(&home, &client, "main", "hello").await;
