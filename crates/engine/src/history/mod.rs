@@ -31,7 +31,10 @@ use ostler_domain::{
     text::one_line,
 };
 use ostler_store::{CommitError, Committed, KnownHistory};
-use tokio::sync::{MutexGuard, mpsc, oneshot};
+use tokio::{
+    sync::{MutexGuard, mpsc, oneshot},
+    time::timeout,
+};
 
 use self::{
     intake::Taken,
@@ -67,6 +70,9 @@ type Answer = oneshot::Receiver<Result<Committed, CommitError>>;
 /// How many commits are under way while the next file is read.
 const UNDER_WAY: usize = 32;
 
+/// How long whoever no longer follows stores may still be taken for one who does.
+const LETS_GO: Duration = Duration::from_secs(1);
+
 /// Whoever asked is gone.
 struct Gone;
 
@@ -77,6 +83,16 @@ impl Run<'_> {
 }
 
 impl Engine {
+    /// One follows stores at a time. Who stopped doing so a moment ago has that moment to be noticed gone.
+    async fn turn_to_watch(&self) -> Result<MutexGuard<'_, ()>, Refusal> {
+        timeout(LETS_GO, self.shared.watching.lock()).await.map_err(|_| {
+            Refusal::new(Reason::WrongState, "stores are followed already")
+                .because("one does it at a time: this daemon with import.watch, or an import in a terminal")
+                .hint("ostler ls", "shows the agents outside that are at work")
+                .hint("ostler import all", "takes in once what is there")
+        })
+    }
+
     /// Imports what is asked for, and tells how it goes. Ends when everything has been taken in or, where it watches, when
     /// nobody listens any more.
     pub async fn import(
@@ -86,16 +102,9 @@ impl Engine {
         news: mpsc::Sender<News>,
     ) -> Result<(), Refusal> {
         let watches = import.watch && !import.dry_run;
-        let _watching = match watches.then(|| self.shared.watching.try_lock()).transpose() {
-            Ok(watching) => watching,
-            Err(_) => {
-                return Err(Refusal::new(Reason::WrongState, "stores are followed already")
-                    .because(
-                        "one does it at a time: this daemon with import.watch, or an import in a terminal",
-                    )
-                    .hint("ostler ls", "shows the agents outside that are at work")
-                    .hint("ostler import all", "takes in once what is there"));
-            }
+        let _watching = match watches {
+            true => Some(self.turn_to_watch().await?),
+            false => None,
         };
         let _importing = if watches { None } else { Some(self.turn_to_import().await?) };
         if !import.dry_run {
