@@ -334,7 +334,8 @@ async fn who_no_longer_fits_when_many_are_confirmed_is_left_alone() {
     // Before it is started, too, it is about nothing.
     let is_idle = |view: &View| view.attention == Some(Attention::Idle) && view.status == Status::Running;
     for id in &ids {
-        home.reaches(id, "rest", is_idle).await;
+        // Between its start and its first turn it is idle, too.
+        home.reaches(id, "rest after its turn", |view| view.turns == 1 && is_idle(view)).await;
     }
     let mut person = OnTerminal::start(&home, &["stop", "--attention", "idle"]);
     person.until_shown("stop 3 sessions? [y/N]");

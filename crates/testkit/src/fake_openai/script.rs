@@ -11,6 +11,7 @@
 //! | `ostler` | `{"name", "arguments"}`: one of Ostler's own tools, by whatever name the request offers it |
 //! | `tools` | any calls: `[{"name", "arguments"}]` |
 //! | `usage` | `{"input", "cached", "cache_write", "output", "reasoning"}` |
+//! | `aside` | the same of a call beside, such as for a title, where it takes something else |
 //! | `id` | the name of the answer, where a server gives several the same |
 //! | `chunks`, `delay_ms` | deltas of each text; time between events |
 //! | `status`, `headers`, `body` | an error instead; with `times` only the first ones |
@@ -73,7 +74,10 @@ impl Step {
         let offered = offered(body);
         let calls = if offered.is_empty() {
             // Side calls, such as for a title, carry the prompt and no tools.
-            fields.retain(|key, _| ["text", "usage", "delay_ms"].contains(&key.as_str()));
+            fields.retain(|key, _| ["text", "usage", "aside", "delay_ms"].contains(&key.as_str()));
+            if let Some(usage) = fields.remove("aside") {
+                fields.insert("usage".to_owned(), usage);
+            }
             Vec::new()
         } else {
             calls(&fields, &offered).into_iter().chain(ostlers(&fields, &offered, body)).collect()

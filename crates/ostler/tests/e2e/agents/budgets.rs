@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Agent, Stage, completions};
 
-/// Each of the model's answers takes more.
+/// Each of the model's answers takes more; what an agent asks for beside, such as a title, does not.
 const BUDGET: Budget = Budget { tokens: Some(500), dollars: None, when_used_up: WhenUsedUp::Stop };
 
 async fn begin(stage: &Stage, steps: &Value) -> SessionId {
@@ -23,7 +23,8 @@ async fn begin(stage: &Stage, steps: &Value) -> SessionId {
 /// The call that uses up the budget brings the answer, which is said before the session ends.
 pub(super) async fn last_call(agent: Agent) {
     let stage = Stage::new(agent).await;
-    let steps = json!([{"text": "All is done.", "usage": {"input": 600, "output": 40}}]);
+    let little = json!({"input": 10, "output": 2});
+    let steps = json!([{"text": "All is done.", "usage": {"input": 600, "output": 40}, "aside": little}]);
     // Once may be luck.
     for _ in 0..3 {
         let session = begin(&stage, &steps).await;
@@ -36,8 +37,10 @@ pub(super) async fn last_call(agent: Agent) {
 /// What its call asked for is done, and the next call does not begin.
 pub(super) async fn call_beyond(agent: Agent) {
     let stage = Stage::new(agent).await;
+    let little = json!({"input": 10, "output": 2});
     let steps = json!([
-        {"text": "Look.", "shell": "sleep 1; echo made > made.txt", "usage": {"input": 600, "output": 40}},
+        {"text": "Look.", "shell": "sleep 1; echo made > made.txt",
+            "usage": {"input": 600, "output": 40}, "aside": little},
         {"text": "Made.", "usage": {"input": 700, "output": 40}},
     ]);
     let session = begin(&stage, &steps).await;
