@@ -13,7 +13,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
     let machine_restarted = reboot::taken_along(&draft.state, exit, &draft.context.now);
     let outcome = obituary::outcome(&draft.state, exit, machine_restarted.is_some());
     let outlived_login = restart::outlived_login(&draft.state, draft.context.now.wall);
-    let text = obituary::write(&draft.state, exit, outcome, outlived_login);
+    let text = obituary::write(&draft.state, exit, outcome, outlived_login, draft.context.now.wall);
     if !exit.leftovers.is_empty() {
         draft.record(Event::LeftoversEnded(LeftoversEnded { processes: exit.leftovers.clone() }));
     }
