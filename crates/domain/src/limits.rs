@@ -477,6 +477,8 @@ pub const MISSION_START_TRIES: u32 = 5;
 /// Assignments that agents may add to a mission, and how deep, where its plan does not say.
 pub const MISSION_ADDED: u32 = 16;
 pub const MISSION_ADDED_DEPTH: u32 = 2;
+/// Directories in which a daemon looks for programs because those who asked it do.
+pub const SEARCH_DIRS: usize = 64;
 /// Calls without a result of one mission's members that are remembered.
 pub const CALLS_WATCHED: usize = 10_000;
 /// Results and writes of one member that are known again; when there are more, all of them are forgotten.

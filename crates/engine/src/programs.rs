@@ -1,18 +1,18 @@
 //! Where agents' programs are on this machine, and which version they have.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     env,
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use ostler_domain::{Reason, Refusal, provider::Settings};
+use ostler_domain::{Reason, Refusal, limits::SEARCH_DIRS, provider::Settings};
 use ostler_providers::{FoundProgram, ProgramSpec, Provider, Version};
 use serde::{Deserialize, Serialize};
 use tokio::{process::Command, sync::OnceCell, time::timeout};
@@ -36,6 +36,8 @@ const SHEBANG_BYTES: usize = 128;
 pub(crate) struct Programs {
     versions: Mutex<HashMap<Identity, Asked>>,
     kept: PathBuf,
+    /// Where those who asked last look for programs: more may be there by now than when this daemon was started.
+    searched_too: Mutex<Vec<PathBuf>>,
 }
 
 /// Asked once, however many want to know.
@@ -82,7 +84,27 @@ impl Programs {
             let version = OnceCell::new_with(Some(Some(Version(major, minor, patch))));
             (program, Arc::new(version))
         });
-        Arc::new(Self { versions: Mutex::new(known.collect()), kept })
+        Arc::new(Self { versions: Mutex::new(known.collect()), kept, searched_too: Mutex::default() })
+    }
+
+    /// Has programs looked for in these directories too, behind those of the daemon's own search path.
+    pub(crate) fn search_too(&self, mut dirs: Vec<PathBuf>) {
+        let mut known = self.searched_too.lock().unwrap_or_else(PoisonError::into_inner);
+        dirs.append(&mut known);
+        let mut seen = HashSet::new();
+        dirs.retain(|dir| dir.is_absolute() && seen.insert(dir.clone()));
+        dirs.truncate(SEARCH_DIRS);
+        *known = dirs;
+    }
+
+    fn places(&self, home: Option<&Path>) -> Vec<PathBuf> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let mut places: Vec<PathBuf> = env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
+        places.extend(self.searched_too.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        places.extend(home.iter().flat_map(|home| BELOW_HOME.map(|below| home.join(below))));
+        places.extend(home.iter().flat_map(|home| node_versions(&home.join(NVM))));
+        places.extend(["/usr/local/bin", "/usr/bin", "/bin", "/opt/homebrew/bin"].map(PathBuf::from));
+        places
     }
 
     /// The program of a provider, ready to be started. None when it is a part of this one.
@@ -114,11 +136,12 @@ impl Programs {
     ) -> Result<Option<FoundProgram>, Unusable> {
         let Some(spec) = provider.program() else { return Ok(None) };
         let asked = settings.program.clone().unwrap_or_else(|| PathBuf::from(&spec.name));
-        let Some(path) = look(&asked, home) else {
+        let places = self.places(home);
+        let Some(path) = look(&asked, &places) else {
             let refusal = missing(provider.name(), &spec, &asked);
             return Err(Unusable::Missing(or_another(refusal, provider.name(), settings)));
         };
-        let mut found = describe(&path, &spec, home);
+        let mut found = describe(&path, &spec, &places);
         found.version = self.version(&found, limit).await;
         match (spec.least, found.version) {
             (Some(least), Some(version)) if version < least => {
@@ -219,18 +242,13 @@ fn or_another(refusal: Refusal, provider: &str, settings: &Settings) -> Refusal 
     refusal.hint(unset, "takes the one that is found in the usual places")
 }
 
-/// A program by its path, or by its name in the usual places.
-fn look(asked: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// A program by its path, or by its name in the first of these places that has it.
+fn look(asked: &Path, places: &[PathBuf]) -> Option<PathBuf> {
     if asked.is_absolute() {
         return is_program(asked).then(|| fs::canonicalize(asked).ok())?;
     }
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut places: Vec<PathBuf> = env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
-    places.extend(home.iter().flat_map(|home| BELOW_HOME.map(|below| home.join(below))));
-    places.extend(home.iter().flat_map(|home| node_versions(&home.join(NVM))));
-    places.extend(["/usr/local/bin", "/usr/bin", "/bin", "/opt/homebrew/bin"].map(PathBuf::from));
     places
-        .into_iter()
+        .iter()
         .map(|dir| dir.join(asked))
         .find(|path| is_program(path))
         .and_then(|path| fs::canonicalize(path).ok())
@@ -251,7 +269,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// What a program is and needs: npm's launchers lead to the program itself, scripts to what runs them.
-fn describe(path: &Path, spec: &ProgramSpec, home: Option<&Path>) -> FoundProgram {
+fn describe(path: &Path, spec: &ProgramSpec, places: &[PathBuf]) -> FoundProgram {
     let of = |path: PathBuf, read_only, search| FoundProgram { path, version: None, read_only, search };
     let packages: Vec<&Path> =
         path.ancestors().filter(|dir| dir.file_name().is_some_and(|name| name == "node_modules")).collect();
@@ -272,7 +290,7 @@ fn describe(path: &Path, spec: &ProgramSpec, home: Option<&Path>) -> FoundProgra
         None => of(path.to_owned(), vec![path.to_owned()], Vec::new()),
         Some(interpreter) => {
             let package = packages.last().copied().or(path.parent()).unwrap_or(path).to_owned();
-            let runtime = beside(&packages, &interpreter).or_else(|| look(Path::new(&interpreter), home));
+            let runtime = beside(&packages, &interpreter).or_else(|| look(Path::new(&interpreter), places));
             let search = runtime.iter().filter_map(|runtime| runtime.parent().map(Path::to_owned)).collect();
             of(path.to_owned(), [package].into_iter().chain(runtime).collect(), search)
         }
@@ -352,7 +370,7 @@ mod tests {
         let root = fs::canonicalize(dir.path()).unwrap();
         let launcher = root.join("lib/node_modules/@maker/agent/cli.js");
         program(&launcher, "#!/usr/bin/env node\n");
-        let found = describe(&launcher, &spec(), None);
+        let found = describe(&launcher, &spec(), &[]);
         assert_eq!(found.path, launcher);
         assert_eq!(found.read_only[0], root.join("lib/node_modules"), "a script needs its package");
         for native in [
@@ -360,7 +378,7 @@ mod tests {
             "lib/node_modules/@maker/agent-linux-x64/agent",
         ] {
             program(&root.join(native), "\u{7f}ELF");
-            assert_eq!(describe(&launcher, &spec(), None).path, root.join(native));
+            assert_eq!(describe(&launcher, &spec(), &[]).path, root.join(native));
         }
     }
 
@@ -368,12 +386,33 @@ mod tests {
     fn a_program_is_found_below_a_home_and_a_missing_one_says_what_to_do() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(".nvm/versions/node/v20.1.0/bin/some-agent-of-a-test");
-        assert_eq!(look(Path::new("some-agent-of-a-test"), Some(home.path())), None);
+        let programs = Programs::below(home.path());
+        let look = || look(Path::new("some-agent-of-a-test"), &programs.places(Some(home.path())));
+        assert_eq!(look(), None);
         program(&path, "#!/bin/sh\n");
-        let found = look(Path::new("some-agent-of-a-test"), Some(home.path()));
+        let found = look();
         assert_eq!(found, fs::canonicalize(&path).ok());
         let refusal = missing("agent", &spec(), Path::new("agent"));
         assert_eq!((refusal.reason, refusal.hints.len()), (Reason::ProviderMissing, 2));
+    }
+
+    #[test]
+    fn a_program_is_found_where_whoever_asks_would_find_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = Programs::below(dir.path());
+        let look = || look(Path::new("some-agent-of-a-test"), &programs.places(None));
+        let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+        program(&one.join("some-agent-of-a-test"), "");
+        program(&other.join("some-agent-of-a-test"), "");
+        assert_eq!(look(), None);
+        programs.search_too(vec![PathBuf::from("relative"), one.clone()]);
+        assert_eq!(look(), fs::canonicalize(one.join("some-agent-of-a-test")).ok());
+        programs.search_too(vec![other.clone()]);
+        assert_eq!(look(), fs::canonicalize(other.join("some-agent-of-a-test")).ok(), "who asked last");
+        fs::remove_dir_all(&other).unwrap();
+        assert!(look().is_some(), "who asked before is not forgotten");
+        programs.search_too((0..1_000).map(|n| PathBuf::from(format!("/nowhere/{n}"))).collect());
+        assert_eq!((look(), programs.searched_too.lock().unwrap().len()), (None, SEARCH_DIRS));
     }
 
     /// A program that says a version, and writes down that it was asked.
@@ -452,7 +491,7 @@ mod tests {
             let root = fs::canonicalize(dir.path()).unwrap();
             program(&root.join(script), "#!/usr/bin/env node\n");
             program(&root.join(runtime), "\u{7f}ELF");
-            let found = describe(&root.join(script), &spec(), None);
+            let found = describe(&root.join(script), &spec(), &[]);
             assert_eq!(found.search, [root.join(runtime).parent().unwrap()]);
         }
     }

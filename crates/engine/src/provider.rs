@@ -1,6 +1,6 @@
 //! What is known of the providers on this machine.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use ostler_domain::{
     Policy, Refusal, Secret,
@@ -58,6 +58,11 @@ impl Engine {
     ) -> JoinHandle<Status> {
         let (engine, variables) = (self.clone(), variables.to_vec());
         tokio::spawn(async move { engine.status_of(provider, &settings, &variables).await })
+    }
+
+    /// Has the programs of providers looked for in these directories too.
+    pub fn search_too(&self, dirs: Vec<PathBuf>) {
+        self.shared.programs.search_too(dirs);
     }
 
     async fn status_of(

@@ -74,7 +74,7 @@ pub(crate) struct Shared {
     pub(crate) can_confine: OnceCell<()>,
     pub(crate) programs: Arc<Programs>,
     pub(crate) keys: Keys,
-    pub(crate) prices: PriceFile,
+    pub(crate) prices: Arc<PriceFile>,
     pub(crate) accounts: Accounts,
     /// Whoever starts another daemon when this one dies, where no keeper would.
     pub(crate) lookout: Lookout,
@@ -125,7 +125,9 @@ impl Shared {
         (halt, drain): (Option<Halt>, Option<Drain>),
     ) -> Self {
         let shutdown = CancellationToken::new();
-        let prices = options.prices_json.clone();
+        let prices = Arc::new(PriceFile::new(options.prices_json.clone()));
+        let current = prices.clone();
+        store.take_prices_from(move || current.current());
         let (watcher, watching) = Watcher::new(shutdown.clone());
         tokio::spawn(watching);
         Self {
@@ -148,7 +150,7 @@ impl Shared {
             cgroups: Cgroups::find(),
             can_confine: OnceCell::new(),
             keys: Keys::default(),
-            prices: PriceFile::new(prices),
+            prices,
             accounts: Accounts::default(),
             lookout: Lookout::default(),
             line: Line::default(),

@@ -46,8 +46,8 @@ pub fn by_rank(one: &Session, other: &Session) -> Ordering {
     one.rank().cmp(&other.rank())
 }
 
-/// The order of a list. Within a rank whatever order they have stays; of those that wait to start, the first in line comes
-/// first.
+/// The order of a list. Who needs you for the longest comes first, and of those that wait to start the first in line. Within
+/// the other ranks whatever order they have stays.
 pub fn in_order(one: &Session, other: &Session) -> Ordering {
     let in_line = |session: &Session| {
         // As ostler_domain::admission has them wait.
@@ -59,7 +59,11 @@ pub fn in_order(one: &Session, other: &Session) -> Ordering {
         // Who runs and cannot go on does not stand among those who wait to start.
         (one, other) => one.is_some().cmp(&other.is_some()),
     };
-    by_rank(one, other).then_with(by_line)
+    let by_patience = || match one.rank() {
+        Rank::NeedsYou => one.attention_since.cmp(&other.attention_since),
+        _ => Ordering::Equal,
+    };
+    by_rank(one, other).then_with(by_patience).then_with(by_line)
 }
 
 /// What happens now, from events. Of an agent outside of Ostler, that it is there.
@@ -211,6 +215,20 @@ mod tests {
         rows.sort_by(in_order);
         let names: Vec<&str> = rows.iter().map(|session| session.name.as_str()).collect();
         assert_eq!(names[..4], ["first", "second", "third", "fourth"]);
+    }
+
+    #[test]
+    fn who_waits_for_you_longest_comes_first() {
+        let asks = |n: u32, name: &str, seconds_ago: i64| Session {
+            attention: Some(Attention::WaitingApproval),
+            attention_since: testing::ago(seconds_ago),
+            ..testing::session(n, name)
+        };
+        let mut rows =
+            [testing::session(5, "newer"), asks(4, "second", 20), asks(3, "first", 180), asks(2, "third", 2)];
+        rows.sort_by(in_order);
+        let names: Vec<&str> = rows.iter().map(|session| session.name.as_str()).collect();
+        assert_eq!(names, ["first", "second", "third", "newer"]);
     }
 
     #[test]

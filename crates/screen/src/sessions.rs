@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use ostler_client::Session;
 use ostler_domain::{
-    CampaignId, Time,
+    CampaignId, SessionId, Time,
     budget::Today,
     session::{Restart, Sandbox, Status},
+    text::shell_word,
 };
 
 use super::{money, row};
@@ -170,6 +171,15 @@ impl Part {
 
 /// `2 need you · 1 working · …`
 pub fn summary(rows: &[&Session], beside: &Beside) -> Line {
+    summary_of(rows, beside, &|_| None)
+}
+
+/// The same of several machines; `node` is the name of the one that a session is on, where that is not this one.
+pub fn summary_of<'a>(
+    rows: &[&Session],
+    beside: &Beside,
+    node: &dyn Fn(SessionId) -> Option<&'a str>,
+) -> Line {
     let is_counted = |session: &&&Session| beside.part.is_none() || session.ended_at.is_none();
     let rows: Vec<&Session> = rows.iter().filter(is_counted).copied().collect();
     let count = |of: &dyn Fn(&Session) -> bool| rows.iter().filter(|session| of(session)).count() as u64;
@@ -185,19 +195,12 @@ pub fn summary(rows: &[&Session], beside: &Beside) -> Line {
         matches!(session.restart, Some(Restart::At(_)))
             || rows.iter().any(|other| other.continues == Some(session.id))
     };
-    let asks = |session: &Session| !session.approvals_open.is_empty();
-    let need = count(&needs);
-    let need_you = match rows.iter().find(|session| needs(session)) {
-        Some(first) => {
-            Line::toned(Tone::Warn, format!("{need} {}", if need == 1 { "needs you" } else { "need you" }))
-                .faint(match need {
-                    _ if asks(first) => " (ostler approval -i)".to_owned(),
-                    1 => format!(" (ostler show {})", first.id.short()),
-                    // Which names them all, and what lets each go on.
-                    _ => " (ostler approval)".to_owned(),
-                })
-        }
-        None => Line::new(),
+    let waiting: Vec<&Session> = rows.iter().filter(|session| needs(session)).copied().collect();
+    let need = waiting.len() as u64;
+    let need_you = match need {
+        0 => Line::new(),
+        _ => Line::toned(Tone::Warn, format!("{need} {}", if need == 1 { "needs you" } else { "need you" }))
+            .faint(format!(" ({})", who_is_told(&waiting, node))),
     };
     let today = beside.today.as_ref().map(money::today);
     Line::joined([
@@ -232,6 +235,28 @@ pub fn summary(rows: &[&Session], beside: &Beside) -> Line {
         Line::of(today.unwrap_or_default()),
         Line::of(beside.more.as_deref().unwrap_or_default()),
     ])
+}
+
+/// The command that answers those who wait, one for each machine that they are on.
+fn who_is_told<'a>(waiting: &[&Session], node: &dyn Fn(SessionId) -> Option<&'a str>) -> String {
+    let mut commands: Vec<String> = Vec::new();
+    let mut nodes: Vec<Option<&str>> = Vec::new();
+    for first in waiting {
+        let node = node(first.id);
+        if nodes.contains(&node) {
+            continue;
+        }
+        nodes.push(node);
+        let program =
+            node.map_or_else(|| "ostler".to_owned(), |node| format!("ostler --node {}", shell_word(node)));
+        commands.push(match waiting.len() {
+            _ if !first.approvals_open.is_empty() => format!("{program} approval -i"),
+            1 => format!("{program} show {}", first.id.short()),
+            // Which names them all, and what lets each go on.
+            _ => format!("{program} approval"),
+        });
+    }
+    commands.join(", ")
 }
 
 /// A list with nothing in it.
@@ -360,6 +385,22 @@ mod tests {
         assert_snapshot!(summary(&[], &halted).show(&Look::plain(None)), @"halted by ann");
         let full = Beside { disk: Some("disk nearly full (ostler du)".to_owned()), ..Beside::default() };
         assert_snapshot!(summary(&[], &full).show(&Look::plain(None)), @"disk nearly full (ostler du)");
+    }
+
+    #[test]
+    fn who_waits_on_another_machine_is_answered_there() {
+        let mut fleet = testing::fleet();
+        fleet.sort_by(row::in_order);
+        let asks = fleet.remove(0);
+        let here = Session { id: SessionId::new(NOW, 77), ..asks.clone() };
+        let node = |id| (id == asks.id).then_some("build2");
+        let said = |rows: &[&Session]| summary_of(rows, &Beside::default(), &node).show(&Look::plain(None));
+        assert_eq!(said(&[&asks]), "1 needs you (ostler --node build2 approval -i)");
+        assert_eq!(
+            said(&[&asks, &here]),
+            "2 need you (ostler --node build2 approval -i, ostler approval -i)"
+        );
+        assert_eq!(said(&[&here]), "1 needs you (ostler approval -i)");
     }
 
     #[test]

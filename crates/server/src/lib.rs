@@ -29,7 +29,7 @@ use ostler_wire::{
     },
 };
 use tokio::sync::watch;
-use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tokio_stream::{Stream, StreamExt, wrappers::ReceiverStream};
 use tonic::{service::interceptor, transport::Server};
 
 pub use http::{Answer, Arrivals, HttpDoor, Indoors, NoDoor};
@@ -65,7 +65,11 @@ pub async fn serve(
     socket: ControlSocket,
     until: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
-    serve_all(served, socket.incoming(), until).await
+    let engine = served.engine.clone();
+    let met = move |arrived: io::Result<socket::Connection>| {
+        arrived.inspect(|connection| engine.search_too(connection.peer.search()))
+    };
+    serve_all(served, socket.incoming().map(met), until).await
 }
 
 /// Serves those who come by the HTTP door.

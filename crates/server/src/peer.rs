@@ -2,7 +2,13 @@
 //!
 //! The same uid is not enough: agents have it too. They always live in another user namespace, and are refused.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
 
 use ostler_domain::{
     Reason, Refusal,
@@ -19,6 +25,8 @@ pub(crate) struct Peer {
     pid: Option<u32>,
     /// For whom it says that it asks.
     person: Option<String>,
+    /// Where it looks for programs.
+    search: Option<OsString>,
     allowed: Result<(), &'static str>,
 }
 
@@ -26,7 +34,7 @@ impl Peer {
     pub(crate) fn of(stream: &UnixStream) -> Self {
         let Ok(credentials) = stream.peer_cred() else {
             let allowed = Err("the kernel does not say who it is");
-            return Self { uid: None, pid: None, person: None, allowed };
+            return Self { uid: None, pid: None, person: None, search: None, allowed };
         };
         let allowed = match credentials.pid() {
             _ if credentials.uid() != geteuid().as_raw() => Err("it belongs to another user"),
@@ -35,8 +43,18 @@ impl Peer {
         };
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok());
         // Read now: the process may be gone when what it asked for is recorded.
-        let person = pid.filter(|_| allowed.is_ok()).and_then(person);
-        Self { uid: Some(credentials.uid()), pid, person, allowed }
+        let environment = pid.filter(|_| allowed.is_ok()).and_then(environment).unwrap_or_default();
+        let person = variable(&environment, PERSON_VARIABLE)
+            .and_then(|said| std::str::from_utf8(said).ok())
+            .filter(|said| is_person(said))
+            .map(str::to_owned);
+        let search = variable(&environment, "PATH").map(|path| OsStr::from_bytes(path).to_owned());
+        Self { uid: Some(credentials.uid()), pid, person, search, allowed }
+    }
+
+    /// The directories in which it looks for programs.
+    pub(crate) fn search(&self) -> Vec<PathBuf> {
+        self.search.as_ref().map(|path| env::split_paths(path).collect()).unwrap_or_default()
     }
 }
 
@@ -89,13 +107,15 @@ pub(crate) fn person_of<T>(request: &Request<T>) -> Option<String> {
     request.extensions().get::<Peer>().and_then(|peer| peer.person.clone())
 }
 
-/// What a process was started with says for whom it works: where several people share a login, and come by SSH.
-fn person(pid: u32) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let said = environment
-        .split(|byte| *byte == 0)
-        .find_map(|variable| variable.strip_prefix(PERSON_VARIABLE.as_bytes())?.strip_prefix(b"="))?;
-    std::str::from_utf8(said).ok().filter(|said| is_person(said)).map(str::to_owned)
+/// What a process was started with: it says for whom it works, where several people share a login and come by SSH, and where
+/// programs are that a daemon was started too early, or by somebody with too little, to know of.
+fn environment(pid: u32) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ")).ok()
+}
+
+fn variable<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 /// The process that made the connection.

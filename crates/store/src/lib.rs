@@ -43,6 +43,7 @@ mod message;
 mod mirrored;
 mod mission;
 mod node;
+mod prices;
 mod retention;
 mod session;
 mod snapshot;

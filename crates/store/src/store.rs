@@ -19,6 +19,7 @@ use crate::{
     node,
     open::{Options, Paths},
     pool::{Pool, block_on},
+    prices::Prices,
     published::Published,
     search::{Indexer, SearchFile, SearchReader},
     session::Shown,
@@ -46,6 +47,7 @@ struct Inner {
     published: watch::Receiver<u64>,
     tail: broadcast::Sender<Batch>,
     meter: Meter,
+    prices: Prices,
     node: NodeId,
     paths: Paths,
 }
@@ -68,7 +70,7 @@ impl Store {
         let node = node::node_id(&connection)?;
         let (tail, _) = broadcast::channel(TAIL_BATCHES);
         let shown = Shown::default();
-        let meter = Meter::default();
+        let (meter, prices) = (Meter::default(), Prices::default());
         let (writer, published) = Writer::new(connection, tail.clone(), shown.clone(), meter.clone())?;
         let search = SearchFile::new(&paths.search);
         let mut findings = Vec::new();
@@ -81,9 +83,10 @@ impl Store {
         };
         let reader = {
             let (db, blobs, search, shown) = (paths.db.clone(), blobs.clone(), search.clone(), shown.clone());
+            let prices = prices.clone();
             move || -> Result<Reader, Fault> {
                 Ok(Reader {
-                    connection: connect::reader(&db)?,
+                    connection: prices.taught(connect::reader(&db)?)?,
                     blobs: blobs.clone(),
                     search: SearchReader::new(search.clone()),
                     shown: shown.clone(),
@@ -111,6 +114,7 @@ impl Store {
             published,
             tail,
             meter,
+            prices,
             node,
             paths: paths.clone(),
         };
@@ -201,6 +205,10 @@ impl Store {
 
     pub(crate) fn paths(&self) -> &Paths {
         &self.inner.paths
+    }
+
+    pub(crate) fn prices(&self) -> &Prices {
+        &self.inner.prices
     }
 
     pub(crate) fn blobs(&self) -> &Blobs {

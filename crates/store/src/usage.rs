@@ -78,6 +78,16 @@ pub(crate) const UNPRICED: &str = "u.plan = 0 AND u.cost IS NULL";
 /// What a subscription covers, and has no price.
 pub(crate) const PLAN_UNPRICED: &str = "u.plan = 1 AND u.cost IS NULL";
 
+/// What a session has paid, with what had no price then and has one now.
+pub(crate) const PAID_NOW: &str = "(SELECT total(known) + total(priced_now) FROM
+    (SELECT total(u.cost) AS known,
+            cost_now(coalesce(u.model, session.model, ''),
+                     CAST(total(CASE WHEN u.cost IS NULL THEN u.input END) AS INTEGER),
+                     CAST(total(CASE WHEN u.cost IS NULL THEN u.cache_read END) AS INTEGER),
+                     CAST(total(CASE WHEN u.cost IS NULL THEN u.cache_write END) AS INTEGER),
+                     CAST(total(CASE WHEN u.cost IS NULL THEN u.output END) AS INTEGER)) AS priced_now
+     FROM usage u WHERE u.session = session.num AND u.plan = 0 GROUP BY u.model))";
+
 /// What calls are added up by.
 fn key(by: UsageBy) -> &'static str {
     match by {

@@ -111,7 +111,7 @@ impl List for Sessions<'_> {
         self.about.replace(about);
         found.rows = joined(found.rows, live);
         found.rows.retain(|session| self.filters.has_lasted(session));
-        // Stable: within a rank the newest stay first.
+        // Stable: where the order says nothing, the newest stay first.
         found.rows.sort_by(row::in_order);
         let most = self.most.map_or(usize::MAX, |most| most as usize).min(found.rows.len());
         self.cut.replace(found.rows.split_off(most));

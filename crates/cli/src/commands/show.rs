@@ -15,7 +15,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{agent, conversation, daemon, mission, ticket, usage};
+use super::{agent, conversation, daemon, mission, run::grants, ticket, usage};
 use crate::{
     app::{App, person_home},
     exit_code,
@@ -283,6 +283,8 @@ async fn session_lines(client: &Client, session: &Session, campaign: &str) -> Re
     let record = client.retention_of(&who).await.ok();
     let conversation = client.conversation(&session.conversation.to_string()).await.ok();
     let counted = usage::counted(client, session).await;
+    // A removed campaign allows nothing any more.
+    let grants = grants(client, session).await.unwrap_or_default();
     let around = screen::session::Around {
         campaign,
         place_in_chain: (place, chain.len().max(place)),
@@ -292,6 +294,7 @@ async fn session_lines(client: &Client, session: &Session, campaign: &str) -> Re
         home: home.as_deref(),
         work: Some(&work),
         record: record.as_ref(),
+        grants: &grants,
     };
     Ok(screen::session::lines(session, &around, words::now()))
 }

@@ -17,6 +17,18 @@ use crate::{
     words,
 };
 
+/// The command that would allow what was denied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) target: String,
+    pub(crate) command: String,
+}
+
+impl Grant {
+    /// So many are shown; `logs` has all that was denied.
+    pub(crate) const SHOWN: usize = 3;
+}
+
 /// What is known beside the session itself.
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
@@ -33,6 +45,8 @@ pub(crate) struct Around<'a> {
     pub(crate) work: Option<&'a Tree>,
     /// What was done to its record, where that is known.
     pub(crate) record: Option<&'a Standing>,
+    /// What it was denied and could be allowed, the last first.
+    pub(crate) grants: &'a [Grant],
 }
 
 impl<'a> Around<'a> {
@@ -47,6 +61,7 @@ impl<'a> Around<'a> {
             home: None,
             work: None,
             record: None,
+            grants: &[],
         }
     }
 }
@@ -67,6 +82,10 @@ pub(crate) fn facts(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
     for approval in around.approvals {
         let asks = Line::of(one_line(&approval.asks, 200));
         lines.push(field("asks", asks.faint(format!("   apr {}", approval.id.short()))));
+    }
+    for grant in around.grants.iter().take(Grant::SHOWN) {
+        let allow = Line::of(one_line(&grant.target, 80)).faint("   to allow it: ");
+        lines.push(field("denied", allow.with(Tone::Accent, &grant.command)));
     }
     if let Some(last) = session.obituary.as_ref().and_then(|obituary| obituary.last.as_deref()) {
         lines.push(field("last", Line::of(last)));
@@ -458,6 +477,10 @@ mod tests {
             home: Some("/home/ann"),
             work: None,
             record: None,
+            grants: &[Grant {
+                target: "run: git push".into(),
+                command: "ostler campaign set shop 'approve.rule+=allow run git push'".into(),
+            }],
         };
         assert_snapshot!(testing::in_all_looks(|look| {
             testing::folded(&lines(&session, &around, NOW), look)

@@ -1,13 +1,13 @@
 //! [`State::apply`]: total, and the only thing that changes a state.
 
 use super::{
-    Created, Desired, Holds, Intake, Ledger, OpenApproval, OpenTurn, Phase, RateLimit, Stall, State,
-    WatchdogRung, project::Doing, redacted::blots_in,
+    Created, Desired, Holds, Intake, Ledger, OpenApproval, OpenCall, OpenTurn, Phase, RateLimit, Stall,
+    State, WatchdogRung, project::Doing, redacted::blots_in,
 };
 use crate::{
     Time, Usage,
     budget::Lent,
-    event::{Answer, Event, StopReason, UsageSource},
+    event::{Answer, Event, StopReason, ToolResult, UsageSource},
     message::Summary,
     price::Cost,
 };
@@ -71,6 +71,7 @@ impl State {
             stop: None,
             ended: None,
             doing: None,
+            went_well: None,
             last_activity_at: None,
             last_completion: None,
             idle_since: at,
@@ -234,12 +235,13 @@ impl State {
                     number: turn.turn,
                     started: at,
                     said_something: false,
-                    open_tools: Vec::new(),
+                    open_calls: Vec::new(),
                     interrupted_by: None,
                 });
                 self.doing = None;
             }
             Event::TurnEnded(ended) => {
+                self.end_doing(ended.stop_reason);
                 self.turn = None;
                 self.stall = None;
                 self.failing_since = None;
@@ -252,24 +254,21 @@ impl State {
                     self.rate_limit = None;
                 }
                 self.idle_since = at;
-                if ended.stop_reason != StopReason::ProcessEnded {
-                    self.doing = None;
-                }
             }
             Event::AgentThinking(text) => self.did(at, Doing::thinking(&text.text, at)),
             Event::AgentToolCall(call) => {
-                self.did(at, Doing::tool(call, at));
+                let doing = Doing::tool(call, at);
                 if let Some(turn) = &mut self.turn {
-                    turn.open_tools.push(call.tool_id.clone());
+                    let open = OpenCall { tool_id: call.tool_id.clone(), doing: doing.clone() };
+                    turn.open_calls.push(open);
                 }
+                self.did(at, doing);
             }
             Event::AgentToolResult(result) => {
                 self.last_activity_at = Some(at);
                 self.rate_limit = None;
                 self.failing_since = None;
-                if let Some(turn) = &mut self.turn {
-                    turn.open_tools.retain(|id| *id != result.tool_id);
-                }
+                self.has_result(at, result);
             }
             Event::AgentCompletion(text) => {
                 self.did(at, Doing::saying(&text.text, at));
@@ -465,7 +464,26 @@ impl State {
         self.rate_limit = None;
         self.failing_since = None;
         self.doing = Some(doing);
+        self.went_well = None;
         self.mark_output();
+    }
+
+    /// A call is over. Outside of turns nobody knows which.
+    fn has_result(&mut self, at: Time, result: &ToolResult) {
+        let Some(turn) = &mut self.turn else {
+            self.doing = None;
+            return;
+        };
+        if let Some(OpenCall { doing, .. }) = turn.close(&result.tool_id) {
+            self.doing = Some(Doing { since: at, ..doing });
+            self.went_well = Some(result.success);
+        }
+    }
+
+    /// What was under way when the process ended is what its obituary tells; otherwise it is over with its turn.
+    fn end_doing(&mut self, reason: StopReason) {
+        self.doing = self.now_doing().filter(|_| reason == StopReason::ProcessEnded);
+        self.went_well = None;
     }
 
     fn mark_output(&mut self) {

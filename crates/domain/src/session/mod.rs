@@ -45,7 +45,7 @@ pub use input::{
 pub use intake::Intake;
 pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};
-pub use open::{OpenApproval, OpenTurn, RateLimit, Stall, Waiting};
+pub use open::{OpenApproval, OpenCall, OpenTurn, RateLimit, Stall, Waiting};
 pub use out_of_memory::{LargestProcess, OutOfMemory};
 pub use phase::{Desired, Outcome, Phase};
 pub use project::{Attention, Doing, Link, Status, View};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExitFacts, How, OutOfMemory, Outcome, Phase, State, StopRequested, StopRule};
+use super::{ExitFacts, How, OpenCall, OutOfMemory, Outcome, Phase, State, StopRequested, StopRule};
 use crate::{
     Hint, Time,
     event::{By, Leftover},
@@ -104,7 +104,13 @@ fn wished<'a>(state: &'a State, exit: &'a ExitFacts) -> Option<&'a StopRequested
     state.stop.as_ref().or(exit.wish.as_ref())
 }
 
-pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome, outlived_login: bool) -> Obituary {
+pub(super) fn write(
+    state: &State,
+    exit: &ExitFacts,
+    outcome: Outcome,
+    outlived_login: bool,
+    now: Time,
+) -> Obituary {
     let (exit_code, signal) = match exit.how {
         // Ostler ended it for what was said: the signal was ours, and says nothing of why.
         How::Signaled { .. } if said_why(state, exit) => (None, None),
@@ -124,7 +130,7 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome, outlived_
         by: wished(state, exit).map(|stop| stop.by.0.clone()).or_else(|| exit.asked.clone()),
         oom: exit.oom,
         memory: exit.memory.as_deref().cloned(),
-        last: state.doing.as_ref().map(|doing| doing.text.clone()),
+        last: last(state, exit, now),
         leftovers: exit.leftovers.clone(),
         cures: match &exit.how {
             How::NeverStarted { cures, .. } => cures.clone(),
@@ -132,6 +138,34 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome, outlived_
             _ if outlived_login => Vec::new(),
             _ => exit.cures.clone(),
         },
+    }
+}
+
+/// What it was at, and how far that had come.
+fn last(state: &State, exit: &ExitFacts, now: Time) -> Option<String> {
+    // Of whoever was lost it is known when that was seen, not when it was.
+    let when = |said: &str, since: Time| match exit.how {
+        How::Lost { .. } => String::new(),
+        _ => format!(", {said} {} before the end", brief(now.since(since))),
+    };
+    if let Some(OpenCall { doing, .. }) = state.open_call() {
+        return Some(format!("{}{}, no result", doing.text, when("started", doing.since)));
+    }
+    let doing = state.doing.as_ref()?;
+    Some(match state.went_well {
+        None => doing.text.clone(),
+        Some(true) => format!("{}{}", doing.text, when("done", doing.since)),
+        Some(false) => format!("{}{}", doing.text, when("failed", doing.since)),
+    })
+}
+
+/// `40 ms`, `58 s`, `12 min`: one unit is enough.
+fn brief(span: Duration) -> String {
+    match span.as_secs() {
+        0 => format!("{} ms", span.as_millis()),
+        s if s < 120 => format!("{s} s"),
+        s if s < 7_200 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3_600),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Watchdog, WatchdogRung};
+use super::{Doing, Watchdog, WatchdogRung};
 use crate::{
     ApprovalId, Message, MessageId, Time, event::AskKind, message::Summary, text::one_line, time::Deadline,
 };
@@ -13,11 +13,26 @@ pub struct OpenTurn {
     pub number: u32,
     pub started: Time,
     pub said_something: bool,
-    /// Calls without a result, by their ids.
-    pub open_tools: Vec<String>,
+    /// Calls without a result, in the order in which they were made.
+    pub open_calls: Vec<OpenCall>,
     /// The watchdog that has it interrupted.
     #[serde(default)]
     pub interrupted_by: Option<Watchdog>,
+}
+
+impl OpenTurn {
+    /// Forgets a call whose result is in.
+    pub(super) fn close(&mut self, tool_id: &str) -> Option<OpenCall> {
+        let place = self.open_calls.iter().position(|call| call.tool_id == tool_id)?;
+        Some(self.open_calls.remove(place))
+    }
+}
+
+/// A call of a tool that has no result yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub tool_id: String,
+    pub doing: Doing,
 }
 
 /// A question that waits for a person.

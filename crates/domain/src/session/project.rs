@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentRef, Desired, Outcome, Phase, Restart, Sandbox, State, open::Place};
+use super::{
+    AgentRef, Desired, Outcome, Phase, Restart, Sandbox, State,
+    open::{OpenCall, Place},
+};
 use crate::{
     CampaignId, ConversationId, Name, SessionId, TicketId, Time, Usage,
     admission::Priority,
@@ -125,7 +128,7 @@ pub enum Link {
     Detached,
 }
 
-/// What the agent was last seen doing.
+/// What the agent does now, or did last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doing {
     pub text: String,
@@ -372,14 +375,30 @@ impl State {
                 Some(Attention::Working) if self.turn.is_none() => {
                     one_line(&format!("in the background: {}", self.background.join(", ")), Doing::MOST)
                 }
-                Some(Attention::Working) => self
-                    .doing
-                    .as_ref()
-                    .map_or_else(|| "a turn is open".to_owned(), |doing| doing.text.clone()),
+                Some(Attention::Working) => {
+                    self.now_doing().map_or_else(|| "a turn is open".to_owned(), |doing| doing.text)
+                }
                 Some(Attention::TurnFailed) => self.turn_failure.clone().unwrap_or_default(),
                 _ => "no turn is open".to_owned(),
             },
         }
+    }
+
+    /// The newest call that has no result; where there is none, what it did last, and that it is over where it is.
+    pub(super) fn now_doing(&self) -> Option<Doing> {
+        if let Some(open) = self.open_call() {
+            return Some(open.doing.clone());
+        }
+        let doing = self.doing.as_ref()?;
+        Some(match self.went_well {
+            None => doing.clone(),
+            Some(true) => Doing { text: format!("after {}", doing.text), ..*doing },
+            Some(false) => Doing { text: format!("after {}, which failed", doing.text), ..*doing },
+        })
+    }
+
+    pub(super) fn open_call(&self) -> Option<&OpenCall> {
+        self.turn.as_ref()?.open_calls.last()
     }
 
     /// The row of this session, as an attached daemon knows it.
@@ -421,7 +440,7 @@ impl State {
             restart_policy: created.config.restart,
             provider_id: self.provider_id.clone(),
             process: self.process.clone().filter(|_| !self.is_ended()),
-            doing: self.doing.clone(),
+            doing: self.now_doing(),
             turns: self.turns,
             context: self.context,
             usage: self.usage,

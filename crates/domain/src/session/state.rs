@@ -111,7 +111,11 @@ pub struct State {
     pub(super) ledger: Ledger,
     pub(super) stop: Option<StopRequested>,
     pub(super) ended: Option<Ended>,
+    /// What it did last, and when it began with that; when it ended, where the result is in.
     pub(super) doing: Option<Doing>,
+    /// Whether that went well, where its result is in.
+    #[serde(default)]
+    pub(super) went_well: Option<bool>,
     pub(super) last_activity_at: Option<Time>,
     /// The last completed text: what `run` prints.
     pub(super) last_completion: Option<String>,

@@ -93,7 +93,7 @@ impl State {
                     Some(stall) => of(stall.watchdog, limits.rung_us),
                     None if self.failing_since.is_some() => of(Watchdog::Retries, limits.retries_us),
                     None if !turn.said_something => of(Watchdog::FirstOutput, limits.first_output_us),
-                    None if !turn.open_tools.is_empty() => of(Watchdog::Tool, limits.tool_us),
+                    None if !turn.open_calls.is_empty() => of(Watchdog::Tool, limits.tool_us),
                     None => of(Watchdog::Silent, limits.silent_us),
                 }
             }
@@ -103,7 +103,7 @@ impl State {
 
     /// Says whether a command of its turn is under way, and not kept waiting for leave.
     fn runs_a_tool(&self) -> bool {
-        self.turn().is_some_and(|turn| !turn.open_tools.is_empty()) && self.approvals().is_empty()
+        self.turn().is_some_and(|turn| !turn.open_calls.is_empty()) && self.approvals().is_empty()
     }
 
     /// Until when every watchdog sleeps: an agent that waits for the end of a limit, which was said, does what it should,

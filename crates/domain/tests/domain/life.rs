@@ -1,6 +1,7 @@
 //! Single lives, told step by step.
 
 mod calls;
+mod deeds;
 mod login;
 mod memory;
 

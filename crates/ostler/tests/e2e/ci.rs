@@ -152,6 +152,25 @@ async fn each_way_to_end_has_its_exit_code() {
 }
 
 #[tokio::test]
+async fn what_was_denied_comes_with_what_would_allow_it() {
+    let home = TestHome::started(OSTLER).await;
+    let ask = vec![json!({"ask": {"tool": "run", "input": "make mischief"}}), scenario::say("done")];
+    let grant = "ostler campaign set shop 'approve.rule+=allow run make mischief'";
+    let (result, _) = run(&home, &["--fail-on-denied"], ask.clone());
+    let denied = &result["denied"][0];
+    assert_eq!((&denied["grant"], &denied["by"]), (&json!(grant), &json!("ostler")), "{result}");
+    assert_eq!(denied["rule"], "no rule allows make mischief", "what of ours decided it");
+    let prompt = scenario::of(ask);
+    let output = home.run(&["run", "-p", "script", "--name", "told", "--fail-on-denied", &prompt]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(13), "{err}");
+    assert!(err.contains(grant) && err.contains("would allow run: make mischief"), "{err}");
+    let shown = String::from_utf8(home.run(&["show", "told"]).stdout).unwrap();
+    let denied = shown.lines().find(|line| line.starts_with("denied ")).unwrap();
+    assert!(denied.contains("run: make mischief") && denied.contains(grant), "{shown}");
+}
+
+#[tokio::test]
 async fn the_time_of_a_run_is_over_for_its_check_too() {
     let home = TestHome::started(OSTLER).await;
     let began = std::time::Instant::now();

@@ -70,6 +70,33 @@ fn one_set_of_filters_fits_all_lists() {
 }
 
 #[test]
+fn a_price_that_is_set_later_is_what_a_filter_goes_by() {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    let prompt = scenario::of(vec![json!({"usage": {"input": 1_000_000}}), scenario::say("x")]);
+    ok(&home, &["run", "-d", "-q", "-p", "script", "--name", "pricey", &prompt]);
+    ok(&home, &["run", "-d", "-q", "-p", "script", "--name", "free", "hello"]);
+    wait::until("both are idle", wait::PATIENCE, || {
+        let listed = json_of(&home, &["ls", "--attention", "idle", "-o", "json"]);
+        listed["sessions"].as_array().unwrap().len() == 2
+    });
+    let names = |args: &[&str]| -> Vec<Value> {
+        let args = [args, &["--min-cost", "3usd", "-o", "json"]].concat();
+        let listed = json_of(&home, &args)["sessions"].as_array().unwrap().clone();
+        listed.iter().map(|session| session["name"].clone()).collect()
+    };
+    assert_eq!(names(&["ls"]), Vec::<Value>::new());
+    ok(&home, &["price", "set", "script", "input=3", "output=15"]);
+    assert_eq!(names(&["ls"]), ["pricey"]);
+    let total = json_of(&home, &["cost", "--min-cost", "3", "-o", "json"])["total"]["cost"].clone();
+    assert_eq!(total, "3.00");
+    ok(&home, &["stop", "--min-cost", "3usd", "-y"]);
+    assert_eq!(names(&["ls", "-a"]), ["pricey"]);
+    assert_eq!(json_of(&home, &["show", "pricey", "-o", "json"])["status"], "STOPPED");
+    assert_eq!(json_of(&home, &["show", "free", "-o", "json"])["status"], "RUNNING");
+}
+
+#[test]
 fn who_follows_some_sessions_hears_of_no_others() {
     let home = with_two_agents();
     let mut watch = home

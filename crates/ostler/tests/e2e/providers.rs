@@ -1,6 +1,6 @@
 //! Providers as somebody meets them who has just installed Ostler.
 
-use std::{fs, process::Output};
+use std::{env, fs, path::Path, process::Output};
 
 use ostler_testkit::{FakeOpenai, TestHome, wait};
 use serde_json::{Value, json};
@@ -109,6 +109,24 @@ fn a_program_that_is_too_old_is_said_to_be_and_all_are_looked_at_at_once() {
     assert!(said["why"].as_str().unwrap().contains("codex lacks a newer program (too old: 0.0.1"), "{said}");
     let said = refused(&run(&home, &["run", "-p", "codex", "-d", "hi", "-o", "json"]), 6, "PROVIDER_MISSING");
     assert!(said["message"].as_str().unwrap().contains("0.0.1 is too old"), "{said}");
+}
+
+#[test]
+fn what_is_installed_after_the_daemon_was_started_is_found_where_whoever_asks_finds_it() {
+    let home = home("[providers.\"acp:mine\"]\nprogram = \"agent-of-a-test\"\n");
+    let problem = |search: Option<&Path>| {
+        let mut command = home.command(&["provider", "show", "acp:mine", "-o", "json"]);
+        if let Some(dir) = search {
+            command.env("PATH", env::join_paths([dir, Path::new("/usr/bin")]).unwrap());
+        }
+        let output = command.output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["problem"].clone()
+    };
+    assert!(problem(None).as_str().unwrap().contains("was not found"));
+    program(&home, "agent-of-a-test", "1.0.0");
+    assert!(problem(None).is_string(), "it is in no place that anybody named");
+    assert_eq!(problem(Some(home.path())), Value::Null);
+    assert_eq!(problem(None), Value::Null, "what was found stays found, as for a session that starts again");
 }
 
 #[test]

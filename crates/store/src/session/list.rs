@@ -9,11 +9,12 @@ use ostler_domain::{
 };
 use rusqlite::{Connection, ToSql, params_from_iter};
 
-use super::{COST_CLASSES, cost_class, views_of};
+use super::{UNKNOWN_COST, cost_class, views_of};
 use crate::{
     convert::{signed, unsigned},
     error::ReadError,
     store::{Reader, Store},
+    usage::PAID_NOW,
 };
 
 impl Store {
@@ -157,7 +158,8 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         return drivers;
     }
     if let Some(least) = filter.min_cost.map(cost_class).filter(|least| *least > 0) {
-        // Each class is in the order of its sessions; all of those that may cost so much are gone through together.
+        // Each class is in the order of its sessions; all of those that may cost so much are gone through together,
+        // and with them those of which nobody knew when they were written.
         let of_class = |class: u32| Driver {
             index: Some("session_cost_class"),
             condition: Condition {
@@ -165,7 +167,7 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
                 params: vec![Box::new(class)],
             },
         };
-        return (least..=COST_CLASSES).map(of_class).collect();
+        return (least..=UNKNOWN_COST).map(of_class).collect();
     }
     if !filter.models.is_empty() {
         return Driver::each("session_model", "model", filter.models.clone());
@@ -257,8 +259,7 @@ impl Condition {
         }
         if let Some(cost) = filter.min_cost {
             // A session without a call has cost nothing, which is enough where nothing is asked for.
-            let paid = "(SELECT total(u.cost) FROM usage u WHERE u.session = session.num AND u.plan = 0)";
-            all.and(&format!("{paid} >= ?"), [signed(cost.0)]);
+            all.and(&format!("{PAID_NOW} >= ?"), [signed(cost.0)]);
         }
         all
     }

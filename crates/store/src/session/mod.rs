@@ -100,13 +100,18 @@ impl Changing {
             outcome: view.outcome,
             ended: view.ended_at,
             restart_due,
-            cost_class: cost_class(view.cost.paid),
+            cost_class: match view.cost.unpriced.is_empty() {
+                true => cost_class(view.cost.paid),
+                false => UNKNOWN_COST,
+            },
         }
     }
 }
 
 /// The highest class that is told apart: a thousand million dollars.
 pub(crate) const COST_CLASSES: u32 = 50;
+/// The class of what had no price: it has whatever cost the prices that hold now make of it.
+pub(crate) const UNKNOWN_COST: u32 = COST_CLASSES + 1;
 
 /// How many binary digits a cost has.
 pub(crate) fn cost_class(Dollars(micros): Dollars) -> u32 {

@@ -1,13 +1,15 @@
 //! Campaigns, conversations, messages, approvals, usage, halts.
 
+use std::sync::{Arc, Mutex};
+
 use ostler_domain::{
-    ApprovalId, Event, Kind, MessageId, Receipt,
+    ApprovalId, Event, Kind, MessageId, Receipt, Usage,
     budget::{CampaignBudget, Period},
     campaign::Campaign,
     event::{Answer, MessageAccepted, UsageRecorded},
     id::Fragment,
     mission::Filter,
-    price::Dollars,
+    price::{Dollars, Price, PriceBook},
     query::{Page, SessionFilter, UsageBy, UsageFilter},
 };
 use ostler_store::{ApprovalState, CampaignSpent, CommitError, Store, block_on};
@@ -361,6 +363,47 @@ fn sessions_are_listed_by_what_they_cost() {
     assert_eq!(listed(300), [2, 1].map(session_id));
     assert_eq!(listed(301), [session_id(1)]);
     assert_eq!(listed(701), [], "what a plan covers is not paid for");
+}
+
+#[test]
+fn what_had_no_price_is_listed_by_what_it_costs_now() {
+    let place = Place::new();
+    let store = place.open();
+    let prices = Arc::new(Mutex::new(Arc::new(PriceBook::default())));
+    let current = prices.clone();
+    store.take_prices_from(move || current.lock().unwrap().clone());
+    let million = Usage { input: 1_000_000, ..Usage::default() };
+    for (n, micros) in [(1, None), (2, Some(500)), (3, Some(2_900_000))] {
+        let call = |cost| UsageRecorded {
+            usage: million,
+            model: Some("new-model".to_owned()),
+            cost,
+            ..UsageRecorded::default()
+        };
+        let mut calls = vec![call(micros.map(Dollars))];
+        if n == 3 {
+            calls.push(call(None));
+        }
+        let calls = calls.into_iter().map(|call| (at(n), Event::UsageRecorded(call))).collect();
+        Owner::create(&store, n).record(&store, calls).unwrap();
+    }
+    let listed = |min: u64| {
+        let filter = SessionFilter { min_cost: Some(Dollars(min)), ..SessionFilter::default() };
+        let rows = block_on(store.list_sessions(&filter, Page::of(10, None))).unwrap().rows;
+        let fitting: Vec<_> = rows.iter().map(|view| view.id).collect();
+        for n in 1..=3 {
+            let fits = block_on(store.session_fits(session_id(n), &filter)).unwrap();
+            assert_eq!(fits, fitting.contains(&session_id(n)));
+        }
+        fitting
+    };
+    assert_eq!((listed(400), listed(1_000_000)), ([3, 2].map(session_id).into(), vec![session_id(3)]));
+    let dear = Price { input: Dollars(3_000_000), ..Price::default() };
+    let own = [("new-model".to_owned(), dear)].into();
+    *prices.lock().unwrap() = Arc::new(PriceBook { own, ..PriceBook::default() });
+    assert_eq!(listed(1_000_000), [3, 1].map(session_id));
+    assert_eq!(listed(3_000_001), [session_id(3)]);
+    assert_eq!(listed(5_900_001), []);
 }
 
 #[test]

@@ -138,7 +138,7 @@ impl List for Everywhere<'_> {
         self.machines.replace(machines);
         let (mut rows, mut learnt) = found?;
         self.add_those_of_the_hub(&mut rows, &mut learnt).await;
-        // Stable: within a rank the newest stay first.
+        // Stable: where the order says nothing, the newest stay first.
         rows.sort_by(|a, b| {
             row::in_order(&a.session, &b.session)
                 .then_with(|| b.session.created_at.cmp(&a.session.created_at))
@@ -183,7 +183,7 @@ impl List for Everywhere<'_> {
         let mut remarks = vec![match (sessions.is_empty(), self.args.filters.is_any()) {
             (true, true) => Line::of("No session fits on any machine."),
             (true, false) => Line::of("No sessions on any machine."),
-            (false, _) => sessions::summary(&sessions, &beside),
+            (false, _) => sessions::summary_of(&sessions, &beside, &|id| node_of(&found.rows, id)),
         }];
         remarks.push(Line::joined(about.machines.iter().map(About::line)));
         remarks.extend(about.machines.iter().filter_map(About::of_silence));
@@ -350,6 +350,12 @@ impl About {
         };
         Some(Line::of(format!("{} does not answer{had}", self.node)).faint(format!("   {why}")))
     }
+}
+
+/// The machine that a session is on, where that is not this one.
+fn node_of(rows: &[Row], id: SessionId) -> Option<&str> {
+    let row = rows.iter().find(|row| row.session.id == id)?;
+    Some(row.node.as_str()).filter(|node| *node != Node::HERE)
 }
 
 /// Those that one of these went on with.

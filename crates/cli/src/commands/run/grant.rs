@@ -1,13 +1,18 @@
 //! What would have let an agent do what it was not let do: rules of its campaign, no wider than its question.
 
-use ostler_client::{Campaign, Session};
+use ostler_client::{Campaign, Client, ListEvents, Place as From, Received, Session, query::EventFilter};
 use ostler_domain::{
+    Kind,
     approval::{Place, always, goes_by_rules},
     event::{ApprovalRequested, AskKind},
+    limits::PAGE_MOST,
     redact::BLOT,
     session::Sandbox,
     text::shell_word,
 };
+
+use super::story::Story;
+use crate::{failure::Failure, screen::session::Grant};
 
 /// The rules that questions go by.
 #[derive(Debug)]
@@ -37,6 +42,24 @@ impl Rules {
         let settings: Vec<String> = missing.iter().map(|rule| shell_word(&rule.setting())).collect();
         Some(format!("ostler campaign set {} {}", self.campaign.name, settings.join(" ")))
     }
+}
+
+/// What a session was denied and could be allowed, as far as its last events tell.
+pub(crate) async fn grants(client: &Client, session: &Session) -> Result<Vec<Grant>, Failure> {
+    if session.denied == 0 {
+        return Ok(Vec::new());
+    }
+    let campaign = client.campaign(&session.campaign.to_string()).await?;
+    let kinds = vec![Kind::ApprovalRequested, Kind::ApprovalAnswered, Kind::Denied];
+    let filter = EventFilter { session: Some(session.id), kinds, ..EventFilter::default() };
+    let page = client.events(&ListEvents { filter, from: From::End, limit: PAGE_MOST }).await?;
+    let mut story = Story::by(Rules::of(&campaign, session));
+    for received in page.events.iter().rev() {
+        if let Received::Known(recorded) = received {
+            story.take(&recorded.event);
+        }
+    }
+    Ok(story.grants())
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ use ostler_domain::{
     worktree::Wanted,
 };
 
+pub(crate) use self::grant::grants;
+
 use self::check::Check;
 use super::{config, send};
 use crate::{

@@ -3,7 +3,7 @@
 use ostler_client::Session;
 use ostler_domain::{
     Event, Usage,
-    event::{Answer, StopReason, UsageSource},
+    event::{Answer, By, StopReason, UsageSource},
     session::{Outcome, Restart},
 };
 use serde::Serialize;
@@ -15,7 +15,9 @@ use super::{
 };
 use ostler_form::CostForm;
 
-use crate::{exit_code, failure::of_outcome, signals::Asked, worktree_form::KeptForm};
+use crate::{
+    exit_code, failure::of_outcome, screen::session::Grant, signals::Asked, worktree_form::KeptForm,
+};
 
 /// A run so far.
 #[derive(Debug, Default)]
@@ -47,6 +49,7 @@ pub(super) struct Story {
 struct Question {
     id: ostler_domain::ApprovalId,
     asks: String,
+    why: String,
     grant: Option<String>,
 }
 
@@ -89,16 +92,22 @@ impl Story {
             }
             Event::ApprovalRequested(asked) => {
                 let grant = self.rules.as_ref().and_then(|rules| rules.grant(asked));
-                self.questions.push(Question { id: asked.id, asks: asked.asks(), grant });
+                let (asks, why) = (asked.asks(), asked.why.clone());
+                self.questions.push(Question { id: asked.id, asks, why, grant });
             }
             Event::ApprovalAnswered(answered) => {
                 let asked = self.questions.iter().position(|asked| asked.id == answered.id);
                 let asked = asked.map(|place| self.questions.swap_remove(place));
-                let (target, grant) = asked.map(|asked| (asked.asks, asked.grant)).unwrap_or_default();
+                let (target, why, grant) =
+                    asked.map(|asked| (asked.asks, asked.why, asked.grant)).unwrap_or_default();
                 if answered.answer == Answer::Denied {
                     let by = Some(answered.by.0.clone());
                     let rules: Vec<String> = answered.rules.iter().map(ToString::to_string).collect();
-                    let rule = (!rules.is_empty()).then(|| rules.join("; "));
+                    let rule = match rules.is_empty() {
+                        // Nobody was there to answer what no rule does.
+                        true => (answered.by == By::ostler() && !why.is_empty()).then_some(why),
+                        false => Some(rules.join("; ")),
+                    };
                     self.denied.push(DeniedForm { kind: "approval", target, by, rule, grant });
                 }
             }
@@ -143,6 +152,19 @@ impl Story {
 
     pub(super) fn denied(&self) -> usize {
         self.denied.len()
+    }
+
+    /// What was denied and could be allowed, each once and the last first, with the command that would.
+    pub(super) fn grants(&self) -> Vec<Grant> {
+        let mut grants: Vec<Grant> = Vec::new();
+        for denied in self.denied.iter().rev() {
+            if let Some(command) = &denied.grant
+                && grants.iter().all(|known| known.command != *command)
+            {
+                grants.push(Grant { target: denied.target.clone(), command: command.clone() });
+            }
+        }
+        grants
     }
 
     /// Says whether there is nothing more to wait for.

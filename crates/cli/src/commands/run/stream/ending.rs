@@ -1,7 +1,7 @@
 //! The end of a run: the answer, how it ended, what it used, and what to do next.
 
 use ostler_client::Session;
-use ostler_domain::{Hint, usage_audit::Agreement};
+use ostler_domain::{Hint, text::one_line, usage_audit::Agreement};
 
 use super::{
     super::{super::usage, changes, check::Checks, story::Beside},
@@ -11,7 +11,7 @@ use crate::{
     exit_code,
     failure::Failure,
     output::{Format, Line, Tone},
-    screen::{full_context, money, row, tree},
+    screen::{full_context, money, row, session::Grant, tree},
     words,
 };
 
@@ -55,6 +55,7 @@ impl Stream<'_> {
                 let last = Line::joined([last, Line::of(&made), kept]);
                 last.folded(ui.err_look().width, 2).iter().for_each(|line| ui.remark(line));
                 cures(&session).iter().for_each(|cure| ui.remark(cure));
+                self.story.grants().iter().take(Grant::SHOWN).for_each(|grant| ui.remark(&allows(grant)));
                 ui.remark(&next(&session, code, !made.is_empty()));
             }
         }
@@ -101,6 +102,11 @@ fn cures(session: &Session) -> Vec<Line> {
         Line::new().plain("  ").with(Tone::Accent, &cure.command).faint(format!("   {}", cure.effect))
     };
     cures.map(line).collect()
+}
+
+fn allows(grant: &Grant) -> Line {
+    let effect = format!("   would allow {}", one_line(&grant.target, 80));
+    Line::of("  ").with(Tone::Accent, &grant.command).faint(effect)
 }
 
 fn next(session: &Session, code: u8, changed: bool) -> Line {
