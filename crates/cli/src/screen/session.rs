@@ -360,7 +360,6 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
         }
         (_, Some(Attention::BudgetHold)) => {
             let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
-            let larger = hold::larger_budget(session).unwrap_or(amount);
             match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
                 _ if !hold::is_own(session) => steps.push((
                     row::shared_budget_cure(session, around.campaign),
@@ -370,10 +369,7 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
                     format!("ostler price set {model} input=DOLLARS output=DOLLARS && ostler resume {id}"),
                     "says what a million of its tokens cost, and goes on",
                 )),
-                _ => steps.push((
-                    format!("ostler resume {id} --budget {larger}"),
-                    "allows that much in all, and goes on",
-                )),
+                _ => steps.push((row::raise(session), "allows that much in all, and goes on")),
             }
             steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
         }
@@ -434,6 +430,15 @@ mod tests {
         });
         let text = shown(&session, &[]);
         assert!(text.contains("ostler resume") && !text.contains("ostler send"), "{text}");
+    }
+
+    #[test]
+    fn a_held_session_without_a_budget_of_its_own_is_told_where_an_amount_belongs() {
+        let mut session = testing::fleet().remove(2);
+        session.attention = Some(Attention::BudgetHold);
+        session.budget = None;
+        let text = shown(&session, &[]);
+        assert!(text.contains("--budget AMOUNT"), "{text}");
     }
 
     #[test]
