@@ -109,7 +109,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
     let further = cards.len().saturating_sub(CARDS);
     cards.truncate(CARDS);
     cards.extend(settled(visitor, &sessions, &names, now).await?);
-    for card in cards.iter_mut().filter(|card| !matches!(card.kind, "failed" | "settled")) {
+    for card in cards.iter_mut().filter(|card| card.kind != "settled") {
         card.last = last_deeds(visitor, &card.session).await?;
     }
     let working: Vec<_> = sessions.iter().filter(|session| session.rank() == Rank::AtWork).collect();
