@@ -380,6 +380,21 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     let api = ok(&home, &["api", "token", "add", "ci", "-q"]);
     assert_eq!(hub.asked("GET", &at(""), api.trim(), "", &[]).status, 401);
     assert_eq!(hub.asked("GET", "/n/nobody/v1/sessions/x", &speaks, "", &[]).status, 503);
+
+    // A whole campaign, and no other; a stream is not passed on, which is said.
+    let whole = ok(&home, &["share", "shop", "--name", "whole"]);
+    let named = |campaign: &str| format!("/n/build/v1/sessions?campaign={campaign}");
+    let rows = hub.asked("GET", &named("shop"), &whole, "", &[]).json();
+    assert!(!rows["sessions"].as_array().unwrap().is_empty(), "{rows}");
+    let why = refused(&whole, "GET", &named("site"), "");
+    assert!(why.contains("another campaign"), "{why}");
+    let follow = hub.asked("GET", "/n/build/v1/events", &speaks, "", &[("accept", "text/event-stream")]);
+    assert!(follow.status == 400 && follow.body.contains("no streams"), "{follow:?}");
+    let listed = ok(&home, &["share", "ls"]);
+    assert!(
+        listed.contains("campaign shop") && listed.contains(&format!("session {}", mine.id.short())),
+        "{listed}"
+    );
 }
 
 #[tokio::test]
