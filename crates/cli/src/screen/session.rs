@@ -10,6 +10,7 @@ use ostler_domain::{
     text::one_line,
     usage_audit::{Agreement, Verdict},
 };
+use ostler_form::held::asked_by_mission;
 
 use super::{field, full_context, hold, money, next_steps, retention, row, tree};
 use crate::{
@@ -358,6 +359,10 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
             });
             steps.push((format!("ostler logs {id}"), "what was done"));
         }
+        (_, Some(Attention::BudgetHold | Attention::Stalled)) if asked_by_mission(session).is_some() => {
+            steps.extend(asked_by_mission(session).map(|(command, _)| (command.to_owned(), "lets it go on")));
+            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
+        }
         (_, Some(Attention::BudgetHold)) => {
             let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
             match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
@@ -439,6 +444,14 @@ mod tests {
         session.budget = None;
         let text = shown(&session, &[]);
         assert!(text.contains("--budget AMOUNT"), "{text}");
+    }
+
+    #[test]
+    fn whom_a_mission_keeps_frozen_is_let_go_on_by_the_mission() {
+        let mut session = testing::fleet().remove(2);
+        session.attention = Some(Attention::Stalled);
+        session.evidence = "ostler mission resume site: docs does not get on".to_owned();
+        assert_eq!(cure(&session, "shop"), "ostler mission resume site");
     }
 
     #[test]
