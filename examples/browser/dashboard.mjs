@@ -30,10 +30,23 @@ await page.goto(base + "/cost");
 if (await page.$eval(".drawing", (days) => days.scrollLeft === 0)) wrong.push("today is out of sight");
 await page.goto(base + "/");
 await live(page);
-for (const button of await page.locator(".card footer .allow, .card footer .deny").all()) {
+for (const button of await page.locator(".card footer :is(.allow, .deny, .more summary)").all()) {
   const box = await button.boundingBox();
-  if (box.height < 48) wrong.push(`a button is ${box.height} pixels high`);
+  if (box.height < 48 || box.width < 48) wrong.push(`a button is ${box.width} × ${box.height} pixels large`);
 }
+// The first four pages are in the bar, and who needs somebody wherever one is.
+for (const [path, whole] of [["/", 4], ["/machine", 1]]) {
+  await page.goto(base + path);
+  await live(page);
+  for (const item of (await page.locator(".rail a").all()).slice(0, whole)) {
+    const [box, words] = [await item.boundingBox(), await item.textContent()];
+    const cut = await item.evaluate((link) => link.scrollWidth > link.clientWidth);
+    if (box.x < 0 || box.x + box.width > 360 || cut) wrong.push(`of the bar's ${words} a part is out of sight on ${path}`);
+  }
+}
+await page.goto(base + "/");
+await live(page);
+await page.waitForTimeout(700);
 const [deny, allow] = [await page.locator("[data-key=d]").first().boundingBox(), await page.locator("[data-key=a]").first().boundingBox()];
 if (deny.x >= allow.x) wrong.push("deny does not stand left of allow");
 

@@ -45,6 +45,28 @@ const last = await page.locator("#activity .item").last().getAttribute("id");
 await page.waitForFunction((last) => [...document.querySelectorAll("#activity .item")].at(-1).id !== last, last);
 if (await page.locator(`#${id}`).evaluate((fold) => fold.open)) wrong.push("what was folded by hand opened again");
 
+// While somebody points at a row nothing takes its place: who is new waits to be asked for.
+const post = (path, body) => page.evaluate(([path, body]) => fetch(path, { method: "POST", headers: { "content-type": "application/json", "x-ostler-csrf": document.querySelector("meta[name=csrf]").content }, body: JSON.stringify(body) }).then((answer) => answer.json()), [path, body]);
+await page.goto(`${base}/sessions`);
+await live(page);
+const row = page.locator(`#row-${busy}`);
+const place = async () => (await row.boundingBox()).y;
+await row.hover();
+const stood = await place();
+const fresh = await post("/v1/sessions", { campaign: "shop", provider: "script", prompt: '{"steps":[{"sleep_ms":600000}]}' });
+await page.waitForSelector(".moved");
+await page.check(`input[data-pick][value="${busy}"]`);
+await page.waitForSelector("#picked b");
+await page.waitForTimeout(700);
+await page.screenshot({ path: join(pictures, "waiting.png") });
+if ((await page.textContent(".moved")) !== "1 new, show") wrong.push(`of one new session is said: ${await page.textContent(".moved")}`);
+if ((await page.locator(`#row-${fresh.id}`).count()) > 0) wrong.push("a new row came while another was pointed at");
+if ((await place()) !== stood) wrong.push(`what somebody points at went from ${stood} to ${await place()}`);
+await accessible(page, "a list with what waits to be shown");
+await page.click(".moved");
+await page.waitForSelector(`#row-${fresh.id}`);
+await post(`/v1/sessions/${fresh.id}/stop`, {});
+
 // Many at once, with their number.
 await page.goto(`${base}/sessions`);
 await live(page);

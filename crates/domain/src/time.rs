@@ -87,6 +87,16 @@ pub fn span_text(span: Duration) -> String {
     whole.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
 }
 
+/// A span in one unit, for columns: `40s`, `41m`, `2h`, `12d`.
+pub fn age(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
 /// Year, month and day of a day counted from 1970, in the Gregorian calendar. Years are counted from March, so that the
 /// day that not every year has is its last.
 fn civil(days: i64) -> (i64, i64, i64) {

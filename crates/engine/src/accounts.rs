@@ -20,7 +20,7 @@ use ostler_domain::{
     campaign::Campaign,
     event::BudgetReached,
     gateway::Allowance,
-    price::Cost,
+    price::{Cost, PriceBook},
     query::EventFilter,
     session::{Billing, BudgetUse},
 };
@@ -37,8 +37,10 @@ use crate::{
 
 /// What is used changes with every call; shares follow at this pace.
 const PACE: Duration = Duration::from_millis(100);
-/// A look without a reason: prices may have been set, or the clock.
+/// A look without a reason: the clock may have been set.
 const LOOK: Duration = Duration::from_secs(60);
+/// Prices are a file that anybody writes: whether it is another one is asked at this pace.
+const PRICES_LOOK: Duration = Duration::from_secs(1);
 /// An actor that does not answer for so long is busy starting or ending.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 /// How many warnings of a period are looked through for a campaign's.
@@ -127,16 +129,20 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
     }
     let shared = shared.clone();
     tokio::spawn(async move {
+        let mut prices = shared.prices.current();
         loop {
             let now = shared.clock.now().wall;
             let next_day = Period::Day.end(now).map_or(LOOK, |end| end.since(now));
             let first = tokio::select! {
                 first = asked.recv() => first,
                 () = sleep(next_day.clamp(PACE, LOOK)) => None,
+                () = repriced(&shared, &prices) => None,
                 () = shared.shutdown.cancelled() => return,
             };
             let all: Vec<Asked> =
                 first.into_iter().chain(std::iter::from_fn(|| asked.try_recv().ok())).collect();
+            // Before anything is counted: what is set meanwhile is seen by the next look.
+            prices = shared.prices.current();
             let campaigns: BTreeSet<CampaignId> = if all.is_empty() {
                 shared.sessions.all().into_iter().map(|(_, handle)| handle.campaign).collect()
             } else {
@@ -153,6 +159,16 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
             sleep(PACE).await;
         }
     });
+}
+
+/// Waits until other prices hold than these.
+async fn repriced(shared: &Shared, known: &Arc<PriceBook>) {
+    loop {
+        sleep(PRICES_LOOK).await;
+        if !Arc::ptr_eq(&shared.prices.current(), known) {
+            return;
+        }
+    }
 }
 
 /// Counts anew, warns, and gives each session its share.

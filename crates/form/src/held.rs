@@ -1,3 +1,5 @@
 //! What lets a session go on that is held at a budget.
 
-pub use ostler_domain::session::held::{budget_cure, larger_budget, raise, shared_budget_cure};
+pub use ostler_domain::session::held::{
+    asked_by_mission, budget_cure, larger_budget, raise, shared_budget_cure,
+};

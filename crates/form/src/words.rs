@@ -4,24 +4,14 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 use ostler_client::reply::HttpToken;
-pub use ostler_domain::text::count;
 use ostler_domain::{ApprovalId, Time};
+pub use ostler_domain::{text::count, time::age};
 
 /// When today began there.
 pub fn midnight(now: Time, zone: &TimeZone) -> Time {
     let now_there = Timestamp::from_microsecond(now.micros()).unwrap_or(Timestamp::UNIX_EPOCH);
     let today = now_there.to_zoned(zone.clone()).start_of_day();
     today.map_or(now, |start| Time::from_micros(start.timestamp().as_microsecond()))
-}
-
-/// A span in one unit, for columns: `40s`, `41m`, `2h`, `12d`.
-pub fn age(span: Duration) -> String {
-    match span.as_secs() {
-        seconds @ 0..60 => format!("{seconds}s"),
-        seconds @ 60..3_600 => format!("{}m", seconds / 60),
-        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
 }
 
 /// A span in two units: `40s`, `1m 12s`, `1h 4m`, `3d 2h`.

@@ -1,16 +1,20 @@
 //! All nodes' sessions, on one page. What agents wrote is text.
 
 use ostler_domain::{
+    Time,
     hub::Listed,
     session::{Attention, Mark, Outcome, Rank, Status},
     text::one_line,
+    time::age,
 };
 use serde_json::Value;
 
 const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem;color-scheme:light dark}\
     table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .6rem .25rem 0;vertical-align:top}\
     th{font-weight:600}.stale{opacity:.6}.need{font-weight:600}h2{margin:1.5rem 0 .3rem}small{opacity:.75}\
-    body{overflow-wrap:anywhere}\
+    body,td{overflow-wrap:anywhere}\
+    @media(min-width:40.01rem){td:not([data-is=name],[data-is=now]){white-space:nowrap}\
+    td[data-is=name]{min-width:9rem}td[data-is=now]{width:50%;min-width:12rem}}\
     @media(max-width:40rem){body{margin:1rem}tbody,tr,td{display:block}thead{position:absolute;clip-path:inset(50%)}\
     tr{padding:.5rem 0;border-top:1px solid #8888}td{padding:0}td:empty{display:none}\
     td[data-is]::before{content:attr(data-is) ' ';opacity:.75;font-weight:400}}";
@@ -18,10 +22,10 @@ const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem;color
 /// Brings the page up to date while somebody looks.
 pub(crate) const SCRIPT: &str = include_str!("page.js");
 
-pub(crate) fn page(nodes: &[Listed]) -> String {
+pub(crate) fn page(nodes: &[Listed], now: Time) -> String {
     let mut nodes: Vec<&Listed> = nodes.iter().collect();
     nodes.sort_by_key(|node| node.rows.iter().map(|row| rank(&row.session)).min() != Some(Rank::NeedsYou));
-    let parts: String = nodes.into_iter().map(part).collect();
+    let parts: String = nodes.into_iter().map(|node| part(node, now)).collect();
     let parts = if parts.is_empty() {
         "<p>No machine has connected yet. <code>ostler hub node add NAME</code> makes a key for one.</p>"
             .to_owned()
@@ -44,8 +48,14 @@ pub(crate) fn come_in() -> String {
         .to_owned()
 }
 
-fn part(node: &Listed) -> String {
-    let stale = node.stale_since.as_ref().map(|since| format!(" <small>away since {}</small>", text(since)));
+fn part(node: &Listed, now: Time) -> String {
+    let stale = node.stale_since.as_ref().map(|since| {
+        let away = match Time::from_rfc3339(since) {
+            Some(heard) => format!("away for {}", age(now.since(heard))),
+            None => "away".to_owned(),
+        };
+        format!(" <small title=\"{}\">{away}</small>", text(since))
+    });
     let class = if node.stale_since.is_some() { " class=\"stale\"" } else { "" };
     let mut rows: Vec<&Value> = node.rows.iter().map(|row| &row.session).collect();
     rows.sort_by_key(|session| rank(session));
@@ -136,9 +146,10 @@ mod tests {
             stale_since: Some("2026-01-01T00:00:00Z".to_owned()),
             rows: vec![Row { session, view: Value::Null }],
         };
-        let page = page(&[node]);
+        let now = Time::from_rfc3339("2026-01-01T03:10:00Z").unwrap();
+        let page = page(&[node], now);
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"), "{page}");
-        assert!(page.contains("away since 2026") && page.contains("class=\"stale\""), "{page}");
+        assert!(page.contains(">away for 3h<") && page.contains("class=\"stale\""), "{page}");
     }
 
     #[test]
@@ -158,7 +169,7 @@ mod tests {
         };
         let asks = row(json!({"name": "asks", "status": "WORKING", "attention": "waiting_approval",
             "evidence": "run git push"}));
-        let page = page(&[node("calm", vec![works()]), node("busy", vec![works(), asks])]);
+        let page = page(&[node("calm", vec![works()]), node("busy", vec![works(), asks])], Time::default());
         let at = |word: &str| page.find(word).unwrap_or_else(|| panic!("no {word}: {page}"));
         assert!(at(">busy<") < at(">asks<") && at(">asks<") < at(">works<"), "{page}");
         assert!(at(">works<") < at(">calm<"), "{page}");

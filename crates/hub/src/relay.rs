@@ -33,6 +33,11 @@ pub(crate) fn relay(house: &House, own: &str, request: &Request) -> Reply {
     if let Err(foreign) = request.check_by_token(own) {
         return Reply::foreign(foreign);
     }
+    if request.accepts_events() {
+        let refusal = Refusal::invalid("a hub passes on answers, and no streams")
+            .because("the same without Accept: text/event-stream has a page, and after=SEQ what came since");
+        return Reply::refused(400, &refusal);
+    }
     let path = format!("/{path}{}{}", if request.query.is_empty() { "" } else { "?" }, request.query);
     let Ok(body) = String::from_utf8(request.body.clone()) else {
         return Reply::refused(400, &Refusal::invalid("the body is no text").because("it is JSON"));

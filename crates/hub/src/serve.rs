@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Options, Sort,
-    house::{House, PAGE},
+    house::{self, House, PAGE},
     http::{self, Reply, Request},
     keys::{Key, make_private},
     node, page, relay,
@@ -202,7 +202,7 @@ impl Hub {
             return unknown();
         }
         match path {
-            "/" => Reply::html(page::page(&self.house.listed())),
+            "/" => Reply::html(page::page(&self.house.listed(), house::now())),
             "/v1/nodes" => Reply::json(
                 200,
                 json!({"nodes": self.house.listed().iter().map(node_form).collect::<Vec<_>>()}).to_string(),

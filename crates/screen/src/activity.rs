@@ -39,6 +39,12 @@ impl Told {
         Self { verb, tone: Tone::Plain, text, right: Line::new(), rest: Vec::new(), ended: None }
     }
 
+    /// Where deeds are laid out in another way than as lines.
+    pub fn parts(&self) -> (&str, Tone, String) {
+        let text = [&self.text].into_iter().chain(&self.rest).map(String::as_str).collect::<Vec<_>>();
+        (&self.verb, self.tone, text.join("\n"))
+    }
+
     /// Whether this is the same deed once more, with the same end.
     pub fn repeats(&self, other: &Told) -> bool {
         let deed = |told: &Told| (told.verb.clone(), told.text.clone(), told.ended);

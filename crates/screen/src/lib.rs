@@ -29,6 +29,7 @@ pub use line::{Line, Tone};
 pub use look::{Letters, Look, Terminals};
 pub use osc::osc9;
 pub use table::{Column, Table};
+pub use tell::tell;
 
 /// Columns of the label of a field.
 pub const FIELD: usize = 9;

@@ -85,7 +85,7 @@ fn doing(session: &Session, now: Time) -> Line {
     match (session.status, session.attention) {
         (Status::Stopped | Status::Failed, _) => ended(session, now),
         (Status::Created, _) => Line::of(one_line(&session.evidence, 200)),
-        (Status::Starting, _) => Line::of(format!("starting {}", since(session.attention_since))),
+        _ if session.is_getting_ready() => Line::of(format!("starting {}", since(session.attention_since))),
         (Status::Stopping, _) => {
             detail(Line::of(format!("stopping {}", since(session.attention_since))), &session.evidence)
         }
@@ -192,6 +192,14 @@ mod tests {
         ✓ done 2h ago
         – killed 3h ago
         ");
+    }
+
+    #[test]
+    fn who_is_held_before_it_was_ready_says_so() {
+        let mut session = testing::fleet().remove(4);
+        session.attention = Some(Attention::BudgetHold);
+        session.evidence = "campaign shop: $3.00 of $1.00 used today (UTC)".to_owned();
+        assert_eq!(shown(&session), "! budget_hold 2s · campaign shop: $3.00 of $1.00 used today (UTC)");
     }
 
     #[test]

@@ -217,7 +217,7 @@ pub fn summary_of<'a>(
         ),
         part(count(&attention("rate_limited")), Tone::Plain, "rate limited"),
         part(count(&|session| session.status == Status::Created), Tone::Plain, "waiting to start"),
-        part(count(&|session| session.status == Status::Starting), Tone::Plain, "starting"),
+        part(count(&Session::is_getting_ready), Tone::Plain, "starting"),
         part(count(&|session| session.status == Status::Stopping), Tone::Plain, "stopping"),
         part(count(&attention("paused")), Tone::Accent, "paused"),
         part(count(&attention("detached")), Tone::Plain, "detached"),

@@ -275,23 +275,43 @@ const rowsOf = (root) => $$("tr.row[id], article[id]", root).map((row) => row.id
 let waiting = null;
 
 function isTouched() {
-  const main = $("#main");
   const focused = document.activeElement;
-  return $$("tr.row:hover, article:hover", main).length > 0 || (focused && focused !== main && main.contains(focused));
+  return $$("tr.row:hover, article:hover, .moved:hover", $("#main")).length > 0 || !!focused?.closest("#main :is(tr.row, article, .moved)");
 }
 
-function show(html) {
+// How many of these stand elsewhere among the others than before: all but the most that have kept their order.
+function displaced(kept, has) {
+  const ends = []; // Of rows in order, so many of them: where the last one stands at the earliest.
+  for (const place of kept.map((id) => has.indexOf(id))) {
+    const longer = ends.findIndex((end) => end > place);
+    ends[longer < 0 ? ends.length : longer] = place;
+  }
+  return kept.length - ends.length;
+}
+
+// What would shift a row of the page, in words; nothing where all stay where they are.
+function shifts(had, has) {
+  // A card without its question is of no use to anybody, however long somebody points at it.
+  const gone = had.filter((id) => !has.includes(id) && id.startsWith("row-")).length;
+  const moved = displaced(had.filter((id) => has.includes(id)), has) + gone;
+  const added = had.length > 0 ? has.filter((id) => !had.includes(id)).length : 0;
+  return [moved && `${moved} moved`, added && `${added} new`].filter(Boolean).join(", ");
+}
+
+function show(html, isWanted) {
   const main = $("#main");
   const fresh = document.createElement("main");
   fresh.append(fragment(html));
   const had = rowsOf(main), has = rowsOf(fresh);
-  const kept = has.filter((id) => had.includes(id));
-  const moved = had.filter((id) => has.includes(id)).filter((id, n) => id !== kept[n]).length;
-  if (moved > 0 && isTouched()) {
+  const shifted = shifts(had, has);
+  if (shifted && !isWanted && !turning && isTouched()) {
     waiting = html;
     // Rows change where they stand; their order waits until nobody points at one.
-    for (const id of kept) morph(document.getElementById(id), fresh.querySelector("#" + CSS.escape(id)));
-    return bar(moved);
+    for (const id of had) {
+      const [row, now] = [document.getElementById(id), fresh.querySelector("#" + CSS.escape(id))];
+      if (now) morph(row, now); else if (row.matches("article")) row.remove();
+    }
+    return bar(shifted);
   }
   waiting = null;
   $(".moved")?.remove();
@@ -308,15 +328,15 @@ function show(html) {
   count();
 }
 
-function bar(moved) {
+function bar(shifted) {
   let button = $(".moved");
   if (!button) {
     button = document.createElement("button");
     button.className = "moved"; button.type = "button";
-    button.addEventListener("click", () => { const html = waiting; document.activeElement?.blur(); button.remove(); if (html) { waiting = null; show(html); } });
+    button.addEventListener("click", () => { button.remove(); if (waiting) show(waiting, true); });
     $("#main").prepend(button);
   }
-  button.textContent = `${moved} moved, show`;
+  button.textContent = `${shifted}, show`;
 }
 
 let unseen = 0;

@@ -86,8 +86,9 @@ fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
             .because("what stands in it behind a % is no UTF-8")
             .into());
     }
+    // Asked of everybody: a page of somebody else's does not even learn whether somebody is let in.
+    http::check_origin(text(request.headers(), header::ORIGIN), &origin).map_err(not_taken)?;
     if is_public(request.uri().path()) {
-        http::check_origin(text(request.headers(), header::ORIGIN), &origin).map_err(not_taken)?;
         return Ok(request);
     }
     let (visitor, proof) = visitor(guard, request.headers())?;
@@ -196,8 +197,10 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
-    // What is no text is somebody's who plays tricks; it fits nothing.
-    headers.get(name).map(|value| value.to_str().unwrap_or("?"))
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?.to_str().ok();
+    // What is no text, or there twice, is somebody's who plays tricks; it fits nothing.
+    Some(first.filter(|_| values.next().is_none()).unwrap_or("?"))
 }
 
 pub(crate) fn wants_page(request: &Request) -> bool {

@@ -45,7 +45,14 @@ async fn meant(visitor: &Visitor, shared: Shared, asked: Asked, uri: &Uri) -> Re
     let path = uri.path().to_owned();
     match asked {
         Asked::List => match shared.scope {
-            Scope::Campaign(id) => with_query(&path, uri, &OF_LISTS, ("campaign", &id.to_string())),
+            Scope::Campaign(id) => {
+                if let Some(named) = value(uri, "campaign")
+                    && !visitor.client.campaign(&named).await.is_ok_and(|campaign| campaign.id == id)
+                {
+                    return Err(denied("this share is of another campaign", &format!("it is of {id} alone")));
+                }
+                with_query(&path, uri, &OF_LISTS, ("campaign", &id.to_string()))
+            }
             Scope::Session(_) | Scope::Conversation(_) => {
                 let one = format!("it is of one session: /v1/sessions/{}", shared.scope);
                 Err(denied("this share has no list", &one))

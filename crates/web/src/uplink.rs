@@ -88,11 +88,13 @@ impl Door {
                     Ok(Some(hub)) => hub,
                     Ok(None) => {
                         tries = 0;
+                        door.uplink().unnamed();
                         tokio::time::sleep(LOOK).await;
                         continue;
                     }
                     Err(refusal) => {
                         tracing::warn!(%refusal, "the hub's settings cannot be used");
+                        door.uplink().lost(&refusal.message);
                         tokio::time::sleep(HELD).await;
                         continue;
                     }
@@ -285,6 +287,10 @@ impl Uplink {
 
     fn lost(&self, why: &str) {
         *self.asking() = Asking { why: Some(why.to_owned()), ..Asking::default() };
+    }
+
+    fn unnamed(&self) {
+        *self.asking() = Asking::default();
     }
 
     /// For whoever asks where no hub is connected.

@@ -3,6 +3,7 @@
 mod agents;
 mod asked;
 mod clock;
+mod hub;
 mod told;
 mod tools;
 mod users;
@@ -102,6 +103,9 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
             let campaigns = all_campaigns(&client).await?;
             findings.extend(hidden(&client, &campaigns).await?);
             findings.extend(tools::findings(&campaigns, &tools::here()));
+            // That a setting cannot be used is said below.
+            let named = config::current(app).ok().and_then(|config| config.hub().ok().flatten());
+            findings.extend(hub::found(&client, named).await);
             // What cannot be read says nothing of providers; that it cannot is said below.
             if !args.quick && config::check(app).is_ok() {
                 let all = client.providers().await?;

@@ -1,21 +1,20 @@
 //! The sessions of the other machines of this machine's hub, for `ls --node all`.
 
 use ostler_client::Session;
-use ostler_domain::Time;
+use ostler_domain::{Time, hub};
 
 use super::config;
 use crate::{app::App, output::Line};
 
-/// A session of one of them.
+/// One of them, with its sessions and their campaigns.
 pub(super) struct Listed {
     pub(super) node: String,
-    pub(super) session: Session,
-    pub(super) campaign: String,
+    pub(super) sessions: Vec<(Session, String)>,
     /// Since when nothing was heard of the machine, where it is away.
     pub(super) stale: Option<Time>,
 }
 
-/// None of this machine's, nor of those that are listed already. Whoever has no hub has none at all.
+/// Not this machine itself, nor any of those that are listed already. Whoever has no hub has none at all.
 pub(super) async fn listed(app: &App, known: &[String]) -> Vec<Listed> {
     let has_hub = config::current(app).is_ok_and(|config| matches!(config.hub(), Ok(Some(_))));
     if !has_hub {
@@ -39,15 +38,15 @@ async fn ask(app: &App, known: &[String]) -> Result<Vec<Listed>, crate::failure:
     let own = client.status().await?.node.to_string();
     let nodes = client.hub_lists().await?;
     let others = nodes.into_iter().filter(|node| node.node != own && !known.contains(&node.name));
-    let rows = others.flat_map(|node| {
-        let stale = node.stale_since.as_deref().and_then(Time::from_rfc3339);
-        let name = node.name;
-        node.rows.into_iter().filter_map(move |row| {
-            let campaign = row.session["campaign"].as_str().unwrap_or_default().to_owned();
-            // What cannot be read is a newer machine's.
-            let session = serde_json::from_value(row.view).ok()?;
-            Some(Listed { node: name.clone(), session, campaign, stale })
-        })
+    // What cannot be read is a newer machine's.
+    let session = |row: hub::Row| {
+        let campaign = row.session["campaign"].as_str().unwrap_or_default().to_owned();
+        Some((serde_json::from_value(row.view).ok()?, campaign))
+    };
+    let listed = others.map(|node| Listed {
+        node: node.name,
+        sessions: node.rows.into_iter().filter_map(session).collect(),
+        stale: node.stale_since.as_deref().and_then(Time::from_rfc3339),
     });
-    Ok(rows.collect())
+    Ok(listed.collect())
 }

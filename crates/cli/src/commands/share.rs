@@ -12,12 +12,14 @@ use ostler_domain::{
 use serde::Serialize;
 
 use crate::{
-    app::App,
+    app::{App, campaign_names},
     exit_code,
     failure::Failure,
     listing::{self, Found, List, ListArgs, Screen},
     output::{Column, Line, Table, Tone},
-    parse, words,
+    parse,
+    screen::sessions::CampaignNames,
+    words,
 };
 
 #[derive(Debug, Args)]
@@ -144,6 +146,23 @@ pub(super) fn table() -> Table {
     Table::new(["ID", "NAME", "MAY", "OF", "ENDS IN"].map(Column::new))
 }
 
+impl Shares<'_> {
+    /// What is shared, by its name; what cannot be read any more by its id.
+    async fn part(&self, scope: &Scope, names: &CampaignNames) -> String {
+        match scope {
+            Scope::Campaign(id) => format!("campaign {}", names.of(id)),
+            Scope::Session(id) => match self.client.session(&id.to_string()).await {
+                Ok(session) => format!("session {} {}", id.short(), session.name),
+                Err(_) => format!("session {}", id.short()),
+            },
+            Scope::Conversation(id) => match self.client.session(&id.to_string()).await {
+                Ok(session) => format!("conversation {} {}", id.short(), session.name),
+                Err(_) => format!("conversation {}", id.short()),
+            },
+        }
+    }
+}
+
 struct Shares<'a> {
     client: &'a Client,
     args: &'a ListArgs,
@@ -177,14 +196,14 @@ impl List for Shares<'_> {
             ];
             return Ok(Screen { remarks, ..Screen::default() });
         }
-        let now = words::now();
+        let (now, names) = (words::now(), campaign_names(self.client).await?);
         let mut table = table();
         for share in &found.rows {
             table.row(vec![
                 Line::toned(Tone::Accent, &share.id),
                 Line::new().strong(&share.name),
                 Line::of(share.access.as_str()),
-                Line::of(share.scope.to_string()),
+                Line::of(self.part(&share.scope, &names).await),
                 Line::of(words::span(share.expires.since(now))),
             ]);
         }

@@ -10,6 +10,7 @@ use ostler_domain::{
     text::one_line,
     usage_audit::{Agreement, Verdict},
 };
+use ostler_form::held::asked_by_mission;
 
 use super::{field, full_context, hold, money, next_steps, retention, row, tree};
 use crate::{
@@ -377,9 +378,12 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
             });
             steps.push((format!("ostler logs {id}"), "what was done"));
         }
+        (_, Some(Attention::BudgetHold | Attention::Stalled)) if asked_by_mission(session).is_some() => {
+            steps.extend(asked_by_mission(session).map(|(command, _)| (command.to_owned(), "lets it go on")));
+            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
+        }
         (_, Some(Attention::BudgetHold)) => {
             let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
-            let larger = hold::larger_budget(session).unwrap_or(amount);
             match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
                 _ if !hold::is_own(session) => steps.push((
                     row::shared_budget_cure(session, around.campaign),
@@ -389,10 +393,7 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
                     format!("ostler price set {model} input=DOLLARS output=DOLLARS && ostler resume {id}"),
                     "says what a million of its tokens cost, and goes on",
                 )),
-                _ => steps.push((
-                    format!("ostler resume {id} --budget {larger}"),
-                    "allows that much in all, and goes on",
-                )),
+                _ => steps.push((row::raise(session), "allows that much in all, and goes on")),
             }
             steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
         }
@@ -453,6 +454,23 @@ mod tests {
         });
         let text = shown(&session, &[]);
         assert!(text.contains("ostler resume") && !text.contains("ostler send"), "{text}");
+    }
+
+    #[test]
+    fn a_held_session_without_a_budget_of_its_own_is_told_where_an_amount_belongs() {
+        let mut session = testing::fleet().remove(2);
+        session.attention = Some(Attention::BudgetHold);
+        session.budget = None;
+        let text = shown(&session, &[]);
+        assert!(text.contains("--budget AMOUNT"), "{text}");
+    }
+
+    #[test]
+    fn whom_a_mission_keeps_frozen_is_let_go_on_by_the_mission() {
+        let mut session = testing::fleet().remove(2);
+        session.attention = Some(Attention::Stalled);
+        session.evidence = "ostler mission resume site: docs does not get on".to_owned();
+        assert_eq!(cure(&session, "shop"), "ostler mission resume site");
     }
 
     #[test]

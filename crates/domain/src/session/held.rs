@@ -9,8 +9,17 @@ pub fn raise(session: &View) -> String {
     format!("ostler resume {} --budget {larger}", session.id.short())
 }
 
-/// What lets a session go on that is held at its budget, at its agent's, or at its campaign's.
+/// The command that a mission names which keeps a member's session frozen, and why it does.
+pub fn asked_by_mission(session: &View) -> Option<(&str, &str)> {
+    // As the mission's state words what it asks.
+    session.evidence.split_once(": ").filter(|(command, _)| command.starts_with("ostler mission "))
+}
+
+/// What lets a session go on that is held at its budget, at its agent's, at its campaign's or at its mission's.
 pub fn budget_cure(session: &View) -> String {
+    if let Some((command, _)) = asked_by_mission(session) {
+        return command.to_owned();
+    }
     // As `campaign shop: 30000 of 30000 tokens used`.
     let held = session.evidence.split_once(':').map_or("", |(whose, _)| whose);
     match (held.strip_prefix("campaign "), &session.agent) {

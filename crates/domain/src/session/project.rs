@@ -246,6 +246,11 @@ const fn is_zero(count: &u32) -> bool {
 const COMPLETION_IN_ROW: usize = 2 * 1024;
 
 impl View {
+    /// Whether it starts, and nothing but its agent is waited for.
+    pub fn is_getting_ready(&self) -> bool {
+        self.status == Status::Starting && !is_kept(self.attention)
+    }
+
     /// The row as shown while the daemon has no connection to the keeper.
     pub fn detached(&mut self) {
         if !matches!(self.phase, Phase::Starting | Phase::Live | Phase::Stopping) {
@@ -257,6 +262,11 @@ impl View {
             self.status = Status::Running;
         }
     }
+}
+
+/// Whether something else than the agent is why a session stands still that starts.
+fn is_kept(attention: Option<Attention>) -> bool {
+    attention.is_some_and(|attention| attention == Attention::Paused || attention.needs_you())
 }
 
 impl State {
@@ -346,14 +356,16 @@ impl State {
                 (None, Desired::Pause) => "paused before it started".to_owned(),
                 (None, _) => "waits to be started".to_owned(),
             },
-            Phase::Starting => format!("attempt {}; the agent has not said that it is ready", self.attempt),
+            Phase::Starting if !is_kept(self.attention(Link::Attached)) => {
+                format!("attempt {}; the agent has not said that it is ready", self.attempt)
+            }
             Phase::Stopping => {
                 self.stop.as_ref().map_or_else(String::new, |stop| format!("asked by {}", stop.by.0))
             }
             Phase::Ended => {
                 self.ended.as_ref().map_or_else(String::new, |ended| ended.obituary.sentence.clone())
             }
-            Phase::Live => match self.attention(Link::Attached) {
+            Phase::Starting | Phase::Live => match self.attention(Link::Attached) {
                 Some(Attention::Paused) => match (&self.holds.halt, &self.holds.disk) {
                     (Some(reason), _) | (None, Some(reason)) => reason.clone(),
                     (None, None) => self.pause_words(),

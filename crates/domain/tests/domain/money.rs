@@ -11,8 +11,8 @@ use ostler_domain::{
     price::{Dollars, Price, PriceBook},
     session::{
         Approve, Attention, Billing, BudgetUse, CallUsage, Created, Effect, ExitFacts, How, Input, Link,
-        Outcome, Phase, Refused, Report, Request, RestartPolicy, Spawn, State, StopRule, Watchdog, create,
-        decide,
+        Outcome, Phase, Refused, Report, Request, RestartPolicy, Spawn, State, Status, StopRule, Watchdog,
+        create, decide, held,
     },
 };
 
@@ -141,6 +141,21 @@ fn an_agent_s_budget_holds_beside_its_campaign_s() {
     headless.work();
     headless.agent("10usd/day", 1_000);
     assert_eq!(headless.state.phase(), Phase::Stopping);
+}
+
+#[test]
+fn who_is_held_while_it_starts_says_why_and_what_cures_it() {
+    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    purse.request(Request::Start).unwrap();
+    assert!(purse.state.view().is_getting_ready());
+    purse.campaign("25usd/day", 2_600);
+    let held = purse.state.view();
+    assert_eq!((held.status, held.attention), (Status::Starting, Some(Attention::BudgetHold)));
+    assert!(!held.is_getting_ready());
+    assert_eq!(held.evidence, purse.state.holds().campaign_budget.clone().unwrap());
+    assert_eq!(held::budget_cure(&held), "ostler campaign set shop budget=AMOUNT/PERIOD");
+    purse.campaign("50usd/day", 2_600);
+    assert!(purse.state.view().evidence.contains("has not said that it is ready"));
 }
 
 #[test]

@@ -380,6 +380,39 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     let api = ok(&home, &["api", "token", "add", "ci", "-q"]);
     assert_eq!(hub.asked("GET", &at(""), api.trim(), "", &[]).status, 401);
     assert_eq!(hub.asked("GET", "/n/nobody/v1/sessions/x", &speaks, "", &[]).status, 503);
+
+    // A whole campaign, and no other; a stream is not passed on, which is said.
+    let whole = ok(&home, &["share", "shop", "--name", "whole"]);
+    let named = |campaign: &str| format!("/n/build/v1/sessions?campaign={campaign}");
+    let rows = hub.asked("GET", &named("shop"), &whole, "", &[]).json();
+    assert!(!rows["sessions"].as_array().unwrap().is_empty(), "{rows}");
+    let why = refused(&whole, "GET", &named("site"), "");
+    assert!(why.contains("another campaign"), "{why}");
+    let follow = hub.asked("GET", "/n/build/v1/events", &speaks, "", &[("accept", "text/event-stream")]);
+    assert!(follow.status == 400 && follow.body.contains("no streams"), "{follow:?}");
+    let listed = ok(&home, &["share", "ls"]);
+    assert!(
+        listed.contains("campaign shop") && listed.contains(&format!("session {}", mine.id.short())),
+        "{listed}"
+    );
+}
+
+#[tokio::test]
+async fn a_hub_that_is_named_and_away_is_said_to_be() {
+    let home = TestHome::new(OSTLER);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let file: PathBuf = home.path().join("hub-token");
+    fs::write(&file, "key").unwrap();
+    home.configure(&format!(
+        "[http]\nlisten = \"127.0.0.1:0\"\n[hub]\nurl = \"http://{closed}\"\ntoken_file = \"{}\"\n",
+        file.display()
+    ));
+    home.begin().await;
+    let doctor = || String::from_utf8(home.run(&["doctor", "--quick"]).stdout).unwrap();
+    wait::until("the first try", wait::PATIENCE, || doctor().contains("is not reached: "));
+    let (host, cookie) = crate::http::let_in(&home.client().await).await;
+    let machine = ask(&host, "GET /machine", &[("host", &host), ("cookie", &cookie)], "").body;
+    assert!(machine.contains("not reached: ") && !machine.contains("there is no hub"), "{machine}");
 }
 
 #[tokio::test]
@@ -387,6 +420,7 @@ async fn all_machines_are_in_one_list_and_who_is_away_is_said_to_be() {
     let mut hub = Hub::new();
     let (a, b) = (hub.node("a", &["--sees-all"]), hub.node("b", &[]));
     let (here, there) = (node(hub.address, &a, "").await, node(hub.address, &b, "").await);
+    let calm = node(hub.address, &hub.node("calm", &[]), "").await;
     // One that failed: it is listed for a day, and leaves no keeper that would start the daemon again.
     let client = there.client().await;
     let far = there.session(&client, &scenario::of(vec![json!({"exit": 3})])).await;
@@ -398,6 +432,15 @@ async fn all_machines_are_in_one_list_and_who_is_away_is_said_to_be() {
     wait::until("the other's session", wait::PATIENCE, || listed().is_some());
     let row = listed().unwrap();
     assert_eq!((row["id"].as_str(), row.get("stale_since")), (Some(&*far.id.to_string()), None));
+    // Also one that has no session at all.
+    let calm_is = || {
+        let listed = json_of(&here, &["ls", "--node", "all"]);
+        let nodes = listed["nodes"].as_array().unwrap();
+        nodes.iter().find(|node| node["node"] == "calm").map(|node| node["state"].clone())
+    };
+    wait::until("the one without sessions", wait::PATIENCE, || calm_is() == Some(json!("answers")));
+    calm.kill_daemon();
+    wait::until("it to be away", wait::PATIENCE, || calm_is() == Some(json!("offline")));
     there.kill_daemon();
     wait::until("it to be stale", wait::PATIENCE, || {
         listed().is_some_and(|row| row.get("stale_since").is_some())
@@ -405,7 +448,7 @@ async fn all_machines_are_in_one_list_and_who_is_away_is_said_to_be() {
     let sessions = hub.get("/v1/sessions").json();
     assert!(sessions["sessions"][0]["stale_since"].is_string(), "{sessions}");
     let page = hub.get("/");
-    assert!(page.body.contains("away since") && page.body.contains(far.name.as_str()), "{}", page.body);
+    assert!(page.body.contains(">away for ") && page.body.contains(far.name.as_str()), "{}", page.body);
 
     // What was listed is listed by the next hub.
     hub.restart();

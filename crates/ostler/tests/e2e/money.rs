@@ -314,6 +314,23 @@ async fn a_model_without_a_price_is_refused_or_held_until_it_has_one() {
 }
 
 #[tokio::test]
+async fn whom_a_campaign_s_budget_holds_for_want_of_a_price_goes_on_when_it_is_set() {
+    const SOON: Duration = Duration::from_secs(20);
+    let model = Model::start_with("new-model");
+    let Some(home) = home(&model).await else { return };
+    assert!(home.run(&["campaign", "set", "shop", "budget=5usd/day"]).status.success());
+    let client = home.client().await;
+    let id = begin(&client, vec![call(), call()], None, WhenUsedUp::Hold).await.id;
+    let view = held(&home, id).await;
+    assert!(view.evidence.contains("new-model"), "{}", view.evidence);
+    assert!(home.run(&["price", "set", "new-model", "input=1", "output=1"]).status.success());
+    let set = std::time::Instant::now();
+    let view = home.ended(&id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Done), "{view:?}");
+    assert!(set.elapsed() < SOON, "it was held for {:?} more", set.elapsed());
+}
+
+#[tokio::test]
 async fn a_network_that_leads_to_no_model_is_refused() {
     let model = Model::start();
     let Some(home) = home(&model).await else { return };

@@ -23,7 +23,7 @@ const SHORT: usize = 400;
 const RAW: usize = 120;
 
 /// Says an event on its own. Calls and results are joined before (`Teller`); here each stands alone.
-pub(crate) fn tell(event: &Event) -> Told {
+pub fn tell(event: &Event) -> Told {
     match event {
         Event::DaemonStarted(started) => Told::new(
             "daemon",

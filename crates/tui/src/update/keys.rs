@@ -2,7 +2,7 @@
 
 use ostler_client::{AnswerApproval, Mission};
 use ostler_domain::{approval::goes_by_rules, session::Desired};
-use ostler_screen::cost::By;
+use ostler_screen::{Line, Tone, cost::By};
 
 use crate::{
     draft::Draft,
@@ -88,8 +88,13 @@ fn on_session(state: &mut State, key: Key) -> Vec<Effect> {
     let (id, has_ended) = (session.id, session.outcome.is_some());
     let stands = session.desired == Desired::Pause;
     match key {
-        // The first only looks at the question: an answer is given where it is seen.
-        Key::Tab | Key::Char('a' | 'd') if state.card.is_some() => state.focus = Focus::Card,
+        Key::Tab if state.card.is_some() => state.focus = Focus::Card,
+        // However often they are pressed: an answer is given where the question has the focus.
+        Key::Char('a' | 'A' | 'd') if state.card.is_some() => {
+            let line = Line::toned(Tone::Accent, "Tab")
+                .plain(" goes to what it asks; the keys that answer act only there");
+            super::say(state, vec![line], super::DONE);
+        }
         Key::Enter if has_ended => state.dialog = Some(Dialog::Ask(Deed::AttachAnew(id))),
         Key::Enter => return vec![Effect::Attach(id)],
         Key::Char('r') => {

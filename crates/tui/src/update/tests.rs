@@ -25,8 +25,11 @@ fn named(state: &State, name: &str) -> SessionId {
 fn an_answer_is_given_only_where_the_question_has_the_focus_and_was_seen() {
     let mut state = seen();
     wait(&mut state);
-    assert_eq!(press(&mut state, &[Key::Char('a')]), [], "it only goes there");
-    assert_eq!(state.focus, Focus::Card);
+    for key in ['a', 'a', 'd', 'd', 'A'].map(Key::Char) {
+        assert_eq!(press(&mut state, &[key]), [], "the list has the focus, however often");
+        assert_eq!((state.focus, state.notice.is_some()), (Focus::List, true), "it is said what goes there");
+    }
+    press(&mut state, &[Key::Tab]);
     assert_eq!(press(&mut state, &[Key::Char('a')]), [answer(true, false, "")]);
     assert_eq!(press(&mut state, &[Key::Char('d')]), [answer(false, false, "")]);
     press(&mut state, &[Key::Tab]);

@@ -13,7 +13,7 @@ use ostler_domain::{
     text::{shell_word, visible},
 };
 use ostler_form::{
-    held::{budget_cure, larger_budget, shared_budget_cure},
+    held::{asked_by_mission, budget_cure, larger_budget, shared_budget_cure},
     words,
 };
 
@@ -109,7 +109,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
     let further = cards.len().saturating_sub(CARDS);
     cards.truncate(CARDS);
     cards.extend(settled(visitor, &sessions, &names, now).await?);
-    for card in cards.iter_mut().filter(|card| !matches!(card.kind, "failed" | "settled")) {
+    for card in cards.iter_mut().filter(|card| card.kind != "settled") {
         card.last = last_deeds(visitor, &card.session).await?;
     }
     let working: Vec<_> = sessions.iter().filter(|session| session.rank() == Rank::AtWork).collect();
@@ -233,6 +233,7 @@ impl Card {
             Some(Attention::WaitingInput) => ("question", format!("ostler send {short} \"…\"")),
             Some(Attention::BudgetHold) => match budget_cure(session) {
                 cure if cure.starts_with("ostler campaign ") => ("campaign held", cure),
+                cure if cure.starts_with("ostler mission ") => ("mission held", cure),
                 cure if cure.starts_with("ostler agent ") => {
                     ("agent held", shared_budget_cure(session, campaign))
                 }
@@ -241,11 +242,16 @@ impl Card {
                     ("held", larger.map_or(cure, |larger| format!("ostler resume {short} --budget {larger}")))
                 }
             },
-            Some(attention) if attention.needs_you() => ("stalled", format!("ostler resume {short}")),
+            Some(attention) if attention.needs_you() => {
+                let command = asked_by_mission(session).map(|(command, _)| command.to_owned());
+                ("stalled", command.unwrap_or_else(|| format!("ostler resume {short}")))
+            }
             _ => return None,
         };
         let since = session.ended_at.unwrap_or(session.attention_since);
-        let obituary = session.obituary.as_ref().map(|obituary| obituary.sentence.clone());
+        let obituary = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str());
+        // What a mission wants done stands below, as a command.
+        let stands = asked_by_mission(session).map_or(&*session.evidence, |(_, why)| why);
         let word = session.outcome.map(|outcome| outcome.as_str());
         let word = word.or(session.attention.map(|attention| attention.as_str())).unwrap_or_default();
         Some(Card {
@@ -253,7 +259,7 @@ impl Card {
             id: session.id.to_string(),
             word: word.to_owned(),
             waits: words::span(now.since(since)),
-            why: visible(&obituary.unwrap_or_else(|| session.evidence.clone())),
+            why: visible(obituary.unwrap_or(stands)),
             cli,
             since,
             ..Card::blank(session, campaign)
@@ -339,6 +345,23 @@ async fn last_deeds(visitor: &Visitor, session: &str) -> Result<Vec<String>, Fai
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_mission_wants_of_a_person_is_the_card_s_command_and_why_its_reason() {
+        let now = ostler_screen::testing::NOW;
+        let mut session = ostler_screen::testing::fleet().remove(2);
+        let card = |session: &Session| Card::of_session(session, "shop", now).unwrap();
+        session.attention = Some(Attention::Stalled);
+        session.evidence = "ostler mission resume site: docs does not get on".to_owned();
+        let stalled = card(&session);
+        assert_eq!((stalled.kind, &*stalled.why), ("stalled", "docs does not get on"));
+        assert_eq!(stalled.cli, "ostler mission resume site");
+        session.attention = Some(Attention::BudgetHold);
+        session.evidence = "ostler mission resume site --budget AMOUNT: $2.00 of $2.00 used".to_owned();
+        let held = card(&session);
+        assert_eq!((held.kind, &*held.why), ("mission held", "$2.00 of $2.00 used"));
+        assert_eq!(held.cli, "ostler mission resume site --budget AMOUNT");
+    }
 
     #[test]
     fn a_question_s_choices_are_those_behind_it() {

@@ -73,12 +73,22 @@ async fn nodes(visitor: &Visitor, named: Option<Vec<Node>>) -> Vec<TableRow> {
         row(node.name, node.address, state, node.sessions, cli)
     });
     let named: Vec<TableRow> = named.collect();
-    // Whoever has no hub has none of its machines.
     let own = visitor.client.status().await.map(|status| status.node.to_string()).unwrap_or_default();
-    let listed = visitor.client.hub_lists().await.unwrap_or_default();
+    let listed = match visitor.client.hub_lists().await {
+        Ok(listed) => listed,
+        Err(error) => {
+            // Whoever has no hub has none of its machines; one that is named and not there is said to be away.
+            let why = error.to_refusal().why.into_iter();
+            let away = why.map(|why| {
+                let state = ("warn", format!("not reached: {}", one_line(&why, 200)));
+                row("hub".to_owned(), "hub".to_owned(), state, None, "ostler daemon logs".to_owned())
+            });
+            return named.into_iter().chain(away).collect();
+        }
+    };
     let listed = listed.into_iter().filter(|node| node.node != own).map(|node| {
         let state = match &node.stale_since {
-            Some(since) => ("warn", format!("away since {}", one_line(since, 40))),
+            Some(since) => ("warn", away_for(since, clock::now())),
             None => ("good", "connected".to_owned()),
         };
         row(
@@ -90,6 +100,13 @@ async fn nodes(visitor: &Visitor, named: Option<Vec<Node>>) -> Vec<TableRow> {
         )
     });
     named.into_iter().chain(listed).collect()
+}
+
+fn away_for(since: &str, now: Time) -> String {
+    match Time::from_rfc3339(since) {
+        Some(since) => format!("away for {}", words::age(now.since(since))),
+        None => format!("away since {}", one_line(since, 40)),
+    }
 }
 
 async fn keepers(visitor: &Visitor) -> Result<Vec<TableRow>, Failure> {

@@ -79,6 +79,15 @@ fn spent(spent: &Spent) -> String {
     }
 }
 
+/// With what it may cost, also where nothing was used.
+fn of_budget(spent: String, most: Option<Dollars>) -> String {
+    match most {
+        Some(most) if spent.is_empty() => format!("{} of {most}", Dollars(0)),
+        Some(most) => format!("{spent} of {most}"),
+        None => spent,
+    }
+}
+
 #[derive(Template)]
 #[template(path = "missions.html")]
 struct Missions {
@@ -238,6 +247,10 @@ pub(super) async fn one(visitor: &Visitor, who: &str) -> Result<View, Failure> {
     let forecast = whole.collisions.iter().map(|seen| {
         format!("{} × {} will collide in {}", seen.one, seen.other, visible(&seen.paths.join(", ")))
     });
+    // Its budget may have been raised since: only its events say what it is.
+    let budget = visitor.client.mission_state(who).await.ok().and_then(|(state, _)| state.budget());
+    let mut row = MissionRow::new(mission, campaign, now);
+    row.cost = of_budget(row.cost, budget.and_then(|budget| budget.dollars));
     let template = MissionPage {
         strategy: mission.strategy.as_str(),
         eta: if mission.ended_at.is_some() { String::new() } else { whole.eta.words.clone() },
@@ -248,7 +261,7 @@ pub(super) async fn one(visitor: &Visitor, who: &str) -> Result<View, Failure> {
         assignments: rows.iter().map(part).collect(),
         roles,
         forecast: forecast.collect(),
-        row: MissionRow::new(mission, campaign, now),
+        row,
     };
     let view = View::new(mission.name.to_string(), &template)?;
     Ok(View { watches: of_missions(), ..view })

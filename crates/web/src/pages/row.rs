@@ -86,7 +86,7 @@ fn known(session: &Session, now: Time) -> String {
             format!("{outcome}{}{}", ago.unwrap_or_default(), why.unwrap_or_default())
         }
         (Status::Created, _) | (_, None) => evidence,
-        (Status::Starting, _) => format!("starting {since}"),
+        _ if session.is_getting_ready() => format!("starting {since}"),
         (_, Some(Attention::Working)) => match &session.doing {
             Some(doing) => {
                 format!("{} · {}", one_line(&doing.text, 300), words::span(now.since(doing.since)))

@@ -260,29 +260,20 @@ impl Everywhere<'_> {
     async fn add_those_of_the_hub(&self, rows: &mut Vec<Row>, learnt: &mut Learnt) {
         let known: Vec<String> = learnt.machines.iter().map(|about| about.node.clone()).collect();
         let all = hub_nodes::listed(self.app, &known).await;
-        let continued = continued(all.iter().map(|listed| &listed.session));
-        for listed in all {
-            let place = learnt.machines.iter().position(|about| about.node == listed.node);
-            let about = match place {
-                Some(place) => &mut learnt.machines[place],
-                None => learnt.machines.push_mut(About {
-                    node: listed.node.clone(),
-                    state: if listed.stale.is_none() { "answers" } else { "offline" },
-                    sessions: 0,
-                    stale_since: listed.stale.map(words::rfc3339),
-                    why: listed.stale.map(|_| "the hub has lost it".to_owned()),
-                    stale: listed.stale,
-                }),
-            };
-            if self.fits(&listed.session, &listed.campaign, &continued) {
-                about.sessions += 1;
-                rows.push(Row {
-                    node: listed.node,
-                    session: listed.session,
-                    campaign: listed.campaign,
-                    stale: listed.stale,
-                });
-            }
+        let sessions = || all.iter().flat_map(|listed| &listed.sessions);
+        let continued = continued(sessions().map(|(session, _)| session));
+        for hub_nodes::Listed { node, sessions, stale } in all {
+            // Also of a machine without any: that it is away is to be known.
+            let before = rows.len();
+            let those =
+                sessions.into_iter().filter(|(session, campaign)| self.fits(session, campaign, &continued));
+            rows.extend(those.map(|(session, campaign)| Row {
+                node: node.clone(),
+                session,
+                campaign,
+                stale,
+            }));
+            learnt.machines.push(About::of_hub(node, (rows.len() - before) as u64, stale));
         }
     }
 
@@ -330,6 +321,18 @@ impl Learnt {
 }
 
 impl About {
+    /// Of a machine that only the hub knows.
+    fn of_hub(node: String, sessions: u64, stale: Option<Time>) -> About {
+        About {
+            node,
+            state: if stale.is_none() { "answers" } else { "offline" },
+            sessions,
+            stale_since: stale.map(words::rfc3339),
+            why: stale.map(|_| "the hub has lost it".to_owned()),
+            stale,
+        }
+    }
+
     /// `build2 3`
     fn line(&self) -> Line {
         let name = Line::new().strong(self.node.as_str()).plain(" ");

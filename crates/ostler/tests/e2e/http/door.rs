@@ -68,9 +68,13 @@ async fn nobody_comes_in_by_a_foreign_name_or_without_a_word() {
         "a cookie is no token"
     );
     assert_eq!(status(&[("host", &open.host), cookie, ("origin", "https://evil.example")]), 403);
-    // What anybody may have is not for pages of others either.
+    let own = format!("http://{}", open.host);
+    let twice = [("host", open.host.as_str()), cookie, ("origin", &own), ("origin", "https://evil.example")];
+    assert_eq!(status(&twice), 403, "two origins");
+    assert_eq!(status(&twice[..3]), 200);
+    // What anybody may have is not for pages of others either, nor whether somebody is let in.
     let foreign = [("host", open.host.as_str()), ("origin", "https://evil.example")];
-    for path in ["/healthz", "/assets/ostler.js", "/open/x"] {
+    for path in ["/healthz", "/assets/ostler.js", "/open/x", "/v1/status", "/"] {
         assert_eq!(ask(&open.host, &format!("GET {path}"), &foreign, "").status, 403, "{path}");
     }
     let shut = ask(&open.host, "GET /", &[("host", &open.host)], "");

@@ -109,7 +109,7 @@ impl Open {
 }
 
 /// Follows a link as a browser does: the address of the door, and the cookie.
-async fn let_in(client: &Client) -> (String, String) {
+pub(crate) async fn let_in(client: &Client) -> (String, String) {
     let way = client.open_http("/sessions").await.unwrap();
     let host = way.address.strip_prefix("http://").unwrap().to_owned();
     let path = way.link.strip_prefix(&way.address).unwrap();

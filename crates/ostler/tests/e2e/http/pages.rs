@@ -135,6 +135,20 @@ async fn a_request_that_has_no_room_on_its_card_is_shown_whole_below() {
     assert!(card.contains("<details open><summary>") && card.contains("target last"), "{card}");
 }
 
+#[tokio::test]
+async fn a_failure_s_card_has_what_was_done_last() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let steps = [json!({"say": "I look around"}), json!({"say": "and now I fall"}), json!({"exit": 3})];
+    let session = open.home.session(&client, &scenario::of(steps.to_vec())).await.id.to_string();
+    open.home.reaches(&session, "its end", |view| view.outcome.is_some()).await;
+    let home = open.get("/").body;
+    let card = home.split("<article").find(|part| part.contains(&session)).unwrap();
+    assert!(card.contains("class=\"last\"") && card.contains("and now I fall"), "{card}");
+    let activity = open.get(&format!("/sessions/{session}")).body;
+    assert!(activity.contains("told") && !activity.contains(">you<"), "{activity}");
+}
+
 /// The command lines of a page's buttons, as they are copied. A form's is made of what stands in its fields.
 fn command_lines(page: &str) -> Vec<String> {
     let written =

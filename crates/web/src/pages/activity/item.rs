@@ -8,6 +8,7 @@ use ostler_domain::{
     text::{self, one_line, visible},
 };
 use ostler_form::words;
+use ostler_screen::{Tone, tell};
 
 /// Bytes that are shown of one text; all of it is a page of its own.
 pub(super) const MOST: usize = 4_000;
@@ -163,7 +164,11 @@ fn of(recorded: &Recorded) -> Option<Item> {
         Event::AgentThinking(thought) => Item::said(recorded, "think", &thought.text).class("think"),
         Event::AgentStatus(said) => Item::said(recorded, "status", &said.text),
         Event::AgentError(said) => Item::said(recorded, "error", &said.text).class("bad"),
-        Event::MessageAccepted(accepted) => Item::said(recorded, "you", &accepted.message.text).class("you"),
+        Event::MessageAccepted(accepted) => {
+            let mut said = Item::said(recorded, "told", &accepted.message.text).class("you");
+            said.right = format!("by {}", one_line(&accepted.by.0, 60));
+            said
+        }
         Event::TurnStarted(turn) => item("turn", format!("{}", turn.turn)).class("turn"),
         Event::TurnEnded(turn) if turn.stop_reason == StopReason::Completed => return None,
         Event::TurnEnded(turn) => {
@@ -215,10 +220,14 @@ fn of(recorded: &Recorded) -> Option<Item> {
         | Event::ContextCompacted(_)
         | Event::ContextReset(_)
         | Event::AgentRetrying(_)
+        | Event::SessionHeld(_)
+        | Event::SessionReleased(_)
         | Event::SessionStalled(_)
+        | Event::SessionRecovered(_)
         | Event::WatchdogFired(_)
         | Event::BudgetWarned(_)
         | Event::BudgetExceeded(_)
+        | Event::BudgetChanged(_)
         | Event::Tamper(_)
         | Event::CommitsSeen(_)
         | Event::HandoffRequested(_)
@@ -226,15 +235,24 @@ fn of(recorded: &Recorded) -> Option<Item> {
         | Event::MessageUnknown(_)
         | Event::MessageReturned(_)
         | Event::MessageDropped(_) => {
-            // The name says what it is; the body is there for who wants to know.
-            let name = recorded.event.kind().name().to_lowercase().replace('_', " ");
-            let mut told = item("event", name);
-            told.detail = told.cut(recorded, "event", &recorded.event.body());
-            told
+            let told = tell(&recorded.event);
+            let (verb, tone, text) = told.parts();
+            let mut item = item(verb, visible(&text)).class(class_of(tone));
+            // The body is there for who wants to know.
+            item.detail = item.cut(recorded, "event", &recorded.event.body());
+            item
         }
         _ => return None,
     };
     Some(item)
+}
+
+fn class_of(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Bad => "bad",
+        Tone::Warn => "warn",
+        Tone::Plain | Tone::Strong | Tone::Faint | Tone::Good | Tone::Accent => "",
+    }
 }
 
 /// A word as the record has it.
@@ -243,5 +261,46 @@ pub(in super::super) fn word(value: &impl serde::Serialize) -> String {
         Ok(serde_json::Value::String(word)) => word,
         Ok(other) => one_line(&other.to_string(), 80),
         Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_domain::Kind;
+
+    use super::*;
+
+    fn told(kind: Kind, body: &str) -> Item {
+        let recorded = Recorded {
+            seq: 1,
+            time: Time::from_micros(1_800_000_000_000_000),
+            session: None,
+            session_seq: None,
+            event: Event::decode(kind, body).unwrap(),
+        };
+        of(&recorded).unwrap()
+    }
+
+    #[test]
+    fn a_message_says_who_sent_it() {
+        let message = r#"{"id":"msg_00000000000000000000000001","text":"go on"}"#;
+        let body = format!(
+            r#"{{"message":{message},"conversation":"cnv_00000000000000000000000001","by":"mission site"}}"#
+        );
+        let told = told(Kind::MessageAccepted, &body);
+        assert_eq!((&*told.verb, &*told.text, &*told.right), ("told", "go on", "by mission site"));
+    }
+
+    #[test]
+    fn what_holds_a_session_is_told_in_words_and_so_is_its_end() {
+        let held = told(
+            Kind::SessionHeld,
+            r#"{"hold":"campaign_budget","reason":"campaign shop: $3.00 of $1.00 used today (UTC)"}"#,
+        );
+        assert_eq!(held.verb, "held");
+        assert_eq!((&*held.text, held.class), ("campaign shop: $3.00 of $1.00 used today (UTC)", "warn"));
+        let over = told(Kind::SessionReleased, r#"{"hold":"campaign_budget"}"#);
+        assert_eq!(over.text, "the hold for the campaign's budget is over");
+        assert!(over.detail.contains("campaign_budget"), "the body is there too");
     }
 }

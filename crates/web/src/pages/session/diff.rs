@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use ostler_client::{Error, Session};
 use ostler_domain::{
+    session::Attention,
     snapshot::{FileChange, readable},
     text::visible,
 };
@@ -78,7 +79,7 @@ pub(super) async fn body(visitor: &Visitor, session: &Session, span: &str) -> Re
         tables: vec![Table {
             heads: vec!["File", "", "", ""],
             rows: difference.files.iter().map(row).collect(),
-            nothing: "It has changed no files.".to_owned(),
+            nothing: unchanged(session, span).to_owned(),
             ..Table::default()
         }],
         below: if has_files {
@@ -92,6 +93,18 @@ pub(super) async fn body(visitor: &Visitor, session: &Session, span: &str) -> Re
         ..List::default()
     };
     Ok(render(&list)?.replacen("<h1>Files</h1>", "<h2>Files</h2>", 1))
+}
+
+/// Of whom no change is known: snapshots are taken where a turn ends.
+fn unchanged(session: &Session, span: &str) -> &'static str {
+    let at_rest = matches!(session.attention, None | Some(Attention::Idle | Attention::TurnFailed));
+    match (at_rest, span) {
+        (false, "") if session.turns <= 1 => "What its first turn changes is known when that turn ends.",
+        (false, "") => {
+            "It has changed no files in the turns that have ended; what this one changes is known when it ends."
+        }
+        _ => "It has changed no files.",
+    }
 }
 
 fn drawn(patch: &[u8], is_cut: bool, id: &str, short: &str) -> String {
@@ -112,4 +125,22 @@ fn drawn(patch: &[u8], is_cut: bool, id: &str, short: &str) -> String {
         html.push_str("<p class=\"faint\">There is more than is shown here.</p>");
     }
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_screen::testing;
+
+    use super::*;
+
+    #[test]
+    fn while_a_turn_is_open_nobody_says_that_nothing_was_changed() {
+        let [_, mut works, rests, ..] = <[Session; 9]>::try_from(testing::fleet()).unwrap();
+        works.turns = 1;
+        assert!(unchanged(&works, "").contains("first turn changes is known when"));
+        works.turns = 2;
+        assert!(unchanged(&works, "").contains("in the turns that have ended"));
+        assert_eq!(unchanged(&works, "1"), "It has changed no files.", "that one has ended");
+        assert_eq!(unchanged(&rests, ""), "It has changed no files.");
+    }
 }

@@ -30,7 +30,7 @@ pub(super) async fn body(visitor: &Visitor, session: &Session) -> Result<String,
         ..TableRow::default()
     }];
     rows.extend(recorded.iter().rev().take(SHOWN).map(|(seq, used)| {
-        let price = used.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
+        let price = used.cost.map_or_else(|| unpriced(session, used).to_owned(), |cost| cost.to_string());
         TableRow {
             id: seq.to_string(),
             cells: [cell(used.model.clone().unwrap_or_else(|| "–".to_owned()))]
@@ -62,6 +62,12 @@ pub(super) async fn body(visitor: &Visitor, session: &Session) -> Result<String,
         ..List::default()
     };
     render(&list)
+}
+
+/// Of a call without a price of its own: what it cost is in the sum once its model has one.
+fn unpriced(session: &Session, used: &UsageRecorded) -> &'static str {
+    let has_none = session.cost.unpriced.contains_key(used.model.as_deref().unwrap_or_default());
+    if has_none || used.plan { "unknown" } else { "priced since" }
 }
 
 /// The agent's word beside what the gateway saw, by model.
