@@ -57,6 +57,11 @@ impl CommandRefused {
     }
 }
 
+/// A shell that runs a line, or several, with all that any of it says on standard output.
+pub fn shell_line(line: &str) -> Vec<String> {
+    vec!["/bin/sh".to_owned(), "-c".to_owned(), format!("exec 2>&1\n{line}")]
+}
+
 /// Decides whether a command may run. `unlisted`: a person said that the list does not matter; agents never can.
 pub fn check(argv: &[String], policy: &Policy, unlisted: bool) -> Result<(), CommandRefused> {
     let name = argv.first().filter(|name| !name.is_empty()).ok_or(CommandRefused::Empty)?;
@@ -99,6 +104,21 @@ mod tests {
         }
         for line in ["", "sh -c ls", "/usr/bin/git status", "./git status", "gitt status"] {
             assert!(check(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn all_that_a_line_says_is_heard_and_its_own_exit_code_is_known() {
+        for (line, code, said) in [
+            ("echo ERR >&2; exit 1", 1, "ERR\n"),
+            ("false;", 1, ""),
+            ("false # and nothing else", 1, ""),
+            ("echo a >&2\necho b", 0, "a\nb\n"),
+        ] {
+            let argv = shell_line(line);
+            let ended = std::process::Command::new(&argv[0]).args(&argv[1..]).output().unwrap();
+            let heard = String::from_utf8(ended.stdout).unwrap();
+            assert_eq!((ended.status.code(), heard.as_str()), (Some(code), said), "{line}");
         }
     }
 

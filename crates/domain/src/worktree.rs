@@ -222,6 +222,8 @@ pub struct Condition {
     pub commits: u64,
     /// Of what its branch has and what is checked out, the commits that no other branch has.
     pub unmerged: u64,
+    /// One of these that is on no branch: it was left when something else was checked out.
+    pub left: Option<String>,
     /// Files that differ from the last commit, new ones among them.
     pub uncommitted: u64,
     /// What it is in the middle of, or has in it that only a person can judge.
@@ -241,6 +243,7 @@ pub fn condition(said: &str) -> Option<Condition> {
             "branch" => found.branch = Some(rest.to_owned()),
             "commits" => found.commits = rest.parse().ok()?,
             "unmerged" => found.unmerged = rest.parse().ok()?,
+            "left" => drop(found.left.get_or_insert_with(|| rest.to_owned())),
             "uncommitted" => found.uncommitted += rest.parse::<u64>().ok()?,
             "busy" => found.busy = Some(rest.to_owned()),
             "ignored" => found.ignored.push(rest.to_owned()),
@@ -342,7 +345,9 @@ impl Kept {
             Standing::Unmerged => {
                 let on = found.branch.as_ref().filter(|on| **on != self.worktree.branch);
                 let on = on.map(|on| format!(", on {on}")).unwrap_or_default();
-                Some(format!("{} unmerged{on}", plural(found.unmerged, "commit", "commits")))
+                let left = found.left.as_ref().map(|commit| format!(", {} on no branch", short(commit)));
+                let left = left.unwrap_or_default();
+                Some(format!("{} unmerged{on}{left}", plural(found.unmerged, "commit", "commits")))
             }
             Standing::Uncommitted => Some(match &found.busy {
                 Some(busy) if found.uncommitted == 0 => busy.clone(),
@@ -351,6 +356,12 @@ impl Kept {
             }),
         }
     }
+}
+
+/// A commit's name as people say it.
+pub fn short(commit: &str) -> &str {
+    const SHOWN: usize = 12;
+    commit.get(..SHOWN).unwrap_or(commit)
 }
 
 /// A work tree that was removed.
@@ -450,6 +461,8 @@ mod tests {
         assert_eq!(with("uncommitted 1"), Standing::Uncommitted);
         assert_eq!(with("busy a rebase"), Standing::Uncommitted);
         assert_eq!(with("unmerged 3"), Standing::Unmerged);
+        let left = condition("left 0123456789abcdef\nleft 1\nunmerged 2\nwhole").unwrap();
+        assert_eq!(left.left.as_deref().map(short), Some("0123456789ab"), "the newest");
         assert_eq!(Standing::of(false, condition("unmerged 0\nwhole").as_ref()), Standing::Gone);
         assert_eq!(Standing::of(false, condition("unmerged 1\nwhole").as_ref()), Standing::Unmerged);
         let may_go: Vec<_> = Standing::ALL.iter().filter(|standing| standing.may_go()).collect();

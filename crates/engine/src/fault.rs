@@ -1,5 +1,5 @@
-//! Places where a test may have the daemon die: between a commit and what follows from it, a random kill hardly
-//! ever strikes. Compiled into debug builds only.
+//! Places where a test may have the daemon die, or stay for a while: between a commit and what follows from it, a random
+//! kill hardly ever strikes. Compiled into debug builds only.
 
 /// Dies here if the test said so: `OSTLER_FAULT=before-effects:17` dies at the seventeenth pass.
 #[cfg(debug_assertions)]
@@ -25,6 +25,20 @@ pub(crate) fn point(name: &str) {
 
 #[cfg(not(debug_assertions))]
 pub(crate) fn point(_name: &str) {}
+
+/// Stays here for a while if the test said so: `OSTLER_SLOW=member-ended:2000` stays two seconds at each pass.
+#[cfg(debug_assertions)]
+pub(crate) async fn slow(name: &str) {
+    let wanted = std::env::var("OSTLER_SLOW").ok();
+    let wanted = wanted.as_deref().and_then(|text| text.split_once(':'));
+    let millis = wanted.filter(|(slow, _)| *slow == name).and_then(|(_, millis)| millis.parse().ok());
+    if let Some(millis) = millis {
+        tokio::time::sleep(std::time::Duration::from_millis(millis)).await;
+    }
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) async fn slow(_name: &str) {}
 
 /// A clock that a test has stepped: `OSTLER_CLOCK=86400,other-boot` is a day ahead, in another boot.
 #[cfg(debug_assertions)]

@@ -198,7 +198,9 @@ impl Engine {
         let before = old.created().clone();
         let campaign = self.campaign_to_go_on_in(&before, again(before.id)).await?;
         let to = wish.to.clone();
-        let made = self.made(&old.view()).await;
+        let view = old.view();
+        let mission = self.membership_after(&view, &change.by).await?;
+        let made = self.made(&view).await;
         let pack = old.pack(wish, &self.telling(before.id).await?, made);
         let is_same =
             to.agent.is_none() && to.provider.as_ref().is_none_or(|to| *to == before.config.provider);
@@ -230,7 +232,7 @@ impl Engine {
             auth_profile: before.config.auth_profile.clone().filter(|_| is_same),
             provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
             ticket: before.config.named_ticket(),
-            mission: before.config.mission,
+            mission,
             leases: before.config.leases.clone(),
             watchdogs: Some(before.config.watchdogs),
             priority: before.config.priority,

@@ -165,6 +165,10 @@ pub(crate) async fn after(
     if let Some(halt) = engine.halted() {
         return Err(halt.refusal());
     }
+    let mission = match other.mission {
+        None => engine.membership_after(old, &change.by).await?,
+        attempt => attempt,
+    };
     let _naming = engine.shared.naming.lock().await;
     if let Some(successor) = engine.successor(old.id).await? {
         return Err(Refusal::new(
@@ -186,7 +190,7 @@ pub(crate) async fn after(
     let agent = before.agent.as_ref().map(|agent| agent.id);
     engine.check_agent_budget(agent, before.spawned_by, &campaign, &before.config).await?;
     // A person's word ends a quarantine: the count begins anew.
-    let Other { id, mission, message, model, raised } = other;
+    let Other { id, message, model, raised, .. } = other;
     let budget = state.budget_left(raised.of(state.budget().copied()), &engine.shared.context().prices)?;
     // What a person allows is theirs to allow; else it is what is left of what was given.
     let is_rest = raised.of(None).is_none();
@@ -217,7 +221,7 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
     let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
     let budget = loaded.state.budget_left(None, &shared.context().prices)?;
-    let mission = loaded.state.created().config.mission;
+    let mission = engine.membership_after(&loaded.state.view(), &change.by).await?;
     let next =
         Next { id: None, mission, short_lives, message: None, model: None, budget, is_rest: true, by_person };
     record(&engine, &loaded.state, next, &change, |_| None).await?;
@@ -229,7 +233,7 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
 pub(crate) struct Other {
     /// The id that it is to have, where somebody has recorded that already.
     pub id: Option<SessionId>,
-    /// Which attempt at an assignment of a mission it is, where it is another one.
+    /// Which attempt at an assignment of a mission it is, where the mission begins another one.
     pub mission: Option<Membership>,
     pub message: Option<Said>,
     pub model: Option<String>,

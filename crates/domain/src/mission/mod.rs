@@ -34,6 +34,7 @@ mod report;
 mod slots;
 mod state;
 pub mod stuck;
+mod succession;
 mod wait;
 mod words;
 
@@ -51,5 +52,6 @@ pub use plan::{Fault, Faults, Member, Plan, Work};
 pub use progress::{Progress, RoleCount};
 pub use slots::Slots;
 pub use state::{Collision, Merging, Slot, State, Step};
+pub use succession::Succession;
 pub use wait::{Beside, Wait};
 pub use words::{AssignmentStatus, Hold, Interval, Status, StopRule, Strategy};

@@ -384,6 +384,14 @@ impl State {
         }
     }
 
+    /// The same in a word for those who would speak to it.
+    pub fn standing_of(&self, place: usize) -> &'static str {
+        match self.slots[place].step {
+            Step::Checking { .. } => "being checked",
+            _ => self.status_of(place).as_str(),
+        }
+    }
+
     /// The mission keeps its session frozen.
     pub fn is_frozen(&self, place: usize) -> bool {
         let slot = &self.slots[place];

@@ -262,6 +262,11 @@ impl View {
             self.status = Status::Running;
         }
     }
+
+    /// It has ended, and another session has its work by itself, or is about to.
+    pub fn goes_on(&self) -> bool {
+        self.outcome == Some(Outcome::Handoff) || matches!(self.restart, Some(Restart::At(_)))
+    }
 }
 
 /// Whether something else than the agent is why a session stands still that starts.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{Engine, shared::Shared};
 
-pub(super) const FRESH: &str = include_str!("fresh.sh");
+pub(super) const FRESH: &str = concat!(include_str!("left.sh"), include_str!("fresh.sh"));
 /// What git may say: the names of very many files.
 const MOST_SAID: usize = 8 * 1024 * 1024;
 /// The kernel stamps files with a clock that is late by up to a tick.

@@ -16,29 +16,28 @@ if [ $# -gt 0 ] && head=$(own rev-parse -q --verify 'HEAD^{commit}'); then
     done
     count=$(own rev-list --count "$head" --not $has) || exit 5
     [ "$count" = 0 ] || echo "elsewhere $count $head $(own symbolic-ref -q --short HEAD)"
-    # What was committed here and only another branch or a tag has. What no name has any more was given up: amended,
-    # rebased, reset. What was only checked out is somebody else's.
+    # What was committed here and only another branch or a tag has, or none and it was left there. What was amended,
+    # rebased, reset, or on a branch that was deleted, was given up. What was only checked out is somebody else's.
     has="$has $head"
-    own log -g --format='%H %gs' HEAD 2>/dev/null |
-        grep -E '^[0-9a-f]+ (commit|merge|cherry-pick|revert|rebase|am|pull)' |
-        grep -Ev ': Fast-forward|[(](start|finish)[)]' | cut -d' ' -f1 | sort -u >/tmp/made
+    made >/tmp/made
     { cat /tmp/made && for tip in $has; do echo "^$tip"; done; } |
         own rev-list --ignore-missing --stdin 2>/dev/null | sort | comm -12 /tmp/made - | head -n 100 >/tmp/beside
     while read -r commit; do
         own for-each-ref --contains="$commit" --format='%(refname)' refs/heads refs/tags
     done </tmp/beside | sort -u >/tmp/names
-    objects=$(own rev-parse --git-path objects)
-    mkdir -p /tmp/objects
-    own for-each-ref --sort=-creatordate --format='%(refname) %(refname:short)' refs/heads refs/tags |
+    {
+        own for-each-ref --sort=-creatordate --format='%(refname) %(refname:short)' refs/heads refs/tags |
+            while read -r name short; do
+                grep -qxF "$name" /tmp/names && echo "$name $short"
+            done
+        left
+    } |
         while read -r name short; do
-            grep -qxF "$name" /tmp/names && tip=$(own rev-parse -q --verify "$name^{commit}") || continue
-            count=$(own rev-list "$tip" --not $has | grep -cxFf /tmp/beside)
+            tip=$(own rev-parse -q --verify "$name^{commit}") || continue
+            count=$(own rev-list "$tip" --not $has | grep -cxFf /tmp/made)
             [ "$count" = 0 ] && continue
             has="$has $tip"
-            # Picked, squashed or written again, it is there: merging it would change nothing.
-            merged=$(GIT_OBJECT_DIRECTORY=/tmp/objects GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects" \
-                own merge-tree --write-tree "$head" "$tip" 2>/dev/null) &&
-                [ "$merged" = "$(own rev-parse "$head^{tree}")" ] && continue
+            brings_nothing "$head" "$tip" && continue
             echo "beside $count $tip $short"
         done
 fi

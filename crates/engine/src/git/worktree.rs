@@ -30,7 +30,7 @@ use crate::{Engine, campaign::check_same, disk_use::taken, keeper::NotStarted, s
 
 const LOOK: &str = include_str!("worktree_look.sh");
 const MAKE: &str = include_str!("worktree_make.sh");
-const STATE: &str = include_str!("worktree_state.sh");
+const STATE: &str = concat!(include_str!("left.sh"), include_str!("worktree_state.sh"));
 
 /// What a look may say: branches of agents, or ignored files.
 const MOST_SAID: usize = 1024 * 1024;

@@ -21,6 +21,14 @@ else
     # What it was put on in place of its own branch has merged nothing.
     on=$(own symbolic-ref -q --short HEAD) && echo "branch $on"
     heads="$head $tip"
+    made >/tmp/made
+    for commit in $(left); do
+        grep -qxF "$commit" /tmp/made && own cat-file -e "$commit^{commit}" 2>/dev/null || continue
+        [ "$(own rev-list --count "$commit" --not --branches --tags "$head")" = 0 ] && continue
+        brings_nothing "$head" "$commit" && continue
+        heads="$heads $commit"
+        echo "left $commit"
+    done
     # Nothing is run for a repository within: whoever wrote its configuration may be an agent.
     own status --porcelain -z --untracked-files=all --ignored=traditional --ignore-submodules=dirty --no-renames \
         >/tmp/status || exit 6

@@ -12,8 +12,8 @@ use ostler_domain::{
     limits::{GIT_TIME, PAGE_MOST, WORKTREES_LOOKED_AT},
     query::{Page, Scope, SessionFilter},
     snapshot::Cause,
-    text::one_line,
-    worktree::{Condition, Kept, RemovedWorktree, Standing, Worktree},
+    text::{one_line, shell_word},
+    worktree::{Condition, Kept, RemovedWorktree, Standing, Worktree, short},
 };
 use ostler_store::WorktreeRow;
 
@@ -238,12 +238,16 @@ fn keeps(kept: &Kept) -> Refusal {
     match kept.standing {
         Standing::Live => refusal.hint(format!("ostler stop {who}"), "ends the session in an orderly way"),
         Standing::Uncommitted => refusal
-            .hint(format!("git -C {} status", ostler_domain::text::shell_word(&tree.path)), "says what it is")
+            .hint(format!("git -C {} status", shell_word(&tree.path)), "says what it is")
             .hint(format!("ostler send {who} \"commit your work\""), "has the agent commit it"),
-        Standing::Unmerged => refusal.hint(
-            format!("git merge {}", ostler_domain::text::shell_word(&tree.branch)),
-            "in the campaign's directory, merges it",
-        ),
+        Standing::Unmerged => {
+            let refusal = refusal.hint(
+                format!("git merge {}", shell_word(&tree.branch)),
+                "in the campaign's directory, merges it",
+            );
+            let Some(left) = kept.condition.left.as_deref().map(short) else { return refusal };
+            refusal.hint(format!("git branch NAME {left}"), "there, keeps what is on no branch")
+        }
         Standing::Unknown | Standing::Gone | Standing::Clean => {
             refusal.hint("ostler worktree ls", "lists work trees, and what keeps them")
         }

@@ -1,5 +1,7 @@
 //! Reaching a mission's actor.
 
+use std::pin::Pin;
+
 use ostler_domain::{
     MissionId, Reason, Refusal,
     limits::ACTOR_INBOX,
@@ -40,6 +42,19 @@ impl Engine {
                 Ok(commands)
             }
         }
+    }
+
+    /// A mission as its actor has it, whenever that changes.
+    // Boxed: an actor asks for it too, in what it says to its members.
+    pub(super) fn shown_mission(
+        &self,
+        id: MissionId,
+    ) -> Pin<Box<dyn Future<Output = Result<watch::Receiver<State>, Refusal>> + Send + '_>> {
+        Box::pin(async move {
+            self.mission_actor(id).await?;
+            let gone = || Refusal::new(Reason::ShuttingDown, "the daemon is shutting down");
+            self.shared.missions.shown(id).ok_or_else(gone)
+        })
     }
 
     pub(super) async fn ask_mission_of(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     AssignmentId, Mode, Reason, Refusal, SessionId,
+    command::shell_line,
     event::By,
     limits::MISSION_TEXT_BYTES,
     mission::{Effect, Errand, Input, StartSession, State},
@@ -155,7 +156,7 @@ async fn checked(orders: Orders, session: SessionId, command: &str) -> Result<()
     let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| told(&refusal))?;
     let wanted = WantedCommand {
         campaign: view.campaign.to_string(),
-        argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), format!("{command} 2>&1")],
+        argv: shell_line(command),
         unlisted: true,
         directory: None,
         session: Some(session.to_string()),

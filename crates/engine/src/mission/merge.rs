@@ -10,7 +10,7 @@ use ostler_domain::{
     mission::{Errand, State, Tried},
     session::View,
     text::{head, one_line, shell_word},
-    worktree::plural,
+    worktree::{plural, short},
 };
 use tokio::{sync::watch, time::sleep};
 
@@ -22,7 +22,6 @@ use crate::{
     Change, Engine, WantedCommand,
     attended::{Attended, Course, Wishes, Work},
     git::{
-        diff::HASH_SHOWN,
         inside::{self, Access, Ended},
         worktree::{Elsewhere, Left},
     },
@@ -122,11 +121,16 @@ impl Engine {
         }
         for Elsewhere { commits, head, branch } in elsewhere.into_iter().chain(beside) {
             let (own, commits) = (&tree.branch, plural(commits, "commit", "commits"));
-            let head = head.get(..HASH_SHOWN).unwrap_or(&head);
+            let head = short(&head);
             let on = branch.as_deref().map_or_else(|| "no branch".to_owned(), |on| one_line(on, 200));
             let (to, from) = (shell_word(own), shell_word(branch.as_deref().unwrap_or(head)));
             lines.push(format!("{name} has {commits} on {on}, not on {own}: {head} (in {})", tree.path));
             lines.push(format!("merge it: git -C {place} checkout {to} && git -C {place} merge {from}"));
+            // A branch or a tag can be deleted; this has none.
+            if branch.is_none() {
+                let leave = format!("git -C {place} reset --keep {to} && git -C {place} checkout {to}");
+                lines.push(format!("or give it up: git -C {place} checkout --detach {from} && {leave}"));
+            }
         }
         Ok(lines)
     }

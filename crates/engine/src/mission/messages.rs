@@ -29,7 +29,7 @@ impl Engine {
         let slot = &state.slots()[place];
         match slot.session() {
             Some(session) => Ok(Some(session)),
-            None => Err(not_there(&slot.assignment.name, state.status_of(place).as_str())),
+            None => Err(not_there(&slot.assignment.name, state.standing_of(place))),
         }
     }
 }

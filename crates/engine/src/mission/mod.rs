@@ -20,6 +20,7 @@ mod progress;
 mod seen;
 mod settle;
 pub(crate) mod shared_dir;
+mod succession;
 
 use std::{
     collections::HashMap,
@@ -69,6 +70,12 @@ impl Missions {
         let actors = self.actors.lock().unwrap_or_else(PoisonError::into_inner);
         let known = actors.get(&id).filter(|known| !known.commands.is_closed())?;
         Some(known.state.borrow().clone())
+    }
+
+    /// The same, as it changes.
+    fn shown(&self, id: MissionId) -> Option<watch::Receiver<State>> {
+        let actors = self.actors.lock().unwrap_or_else(PoisonError::into_inner);
+        actors.get(&id).map(|known| known.state.clone())
     }
 
     /// Registers an actor; the one that is there already where somebody was faster.

@@ -15,7 +15,7 @@ use super::{
     actor::{AFTER_FAILURE, Actor},
     effects::told,
 };
-use crate::restart;
+use crate::{fault, restart};
 
 impl Actor {
     /// What its sessions have used and which are paused, as the record has it.
@@ -181,9 +181,10 @@ impl Actor {
             return Ok(());
         }
         // Its work is not over: another session has it, or is about to.
-        if view.outcome == Some(Outcome::Handoff) || matches!(view.restart, Some(Restart::At(_))) {
+        if view.goes_on() {
             return self.goes_on(view.id).await;
         }
+        fault::slow("member-ended").await;
         let has_tree = view.worktree.is_some();
         self.progress.forget(view.id);
         self.assign_before_end(session, assignment).await?;

@@ -99,6 +99,8 @@ pub fn kept(kept: pb::Worktree) -> Result<Kept> {
             branch: kept.branch,
             commits: kept.commits,
             unmerged: kept.unmerged,
+            // Whoever reads this is told of it in words where it matters.
+            left: None,
             uncommitted: kept.uncommitted,
             busy: kept.busy,
             ignored: kept.ignored,

@@ -8,7 +8,10 @@ use std::{
 };
 
 use ostler_client::{Client, PrepareCommand, Session};
-use ostler_domain::text::{one_line, visible};
+use ostler_domain::{
+    command::shell_line,
+    text::{one_line, visible},
+};
 use serde::Serialize;
 use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
@@ -126,7 +129,7 @@ pub(super) async fn run(
 ) -> Result<Checked, Failure> {
     let wanted = PrepareCommand {
         campaign: session.campaign.to_string(),
-        argv: vec!["sh".to_owned(), "-c".to_owned(), format!("exec 2>&1\n{line}")],
+        argv: shell_line(line),
         unlisted: true,
         directory: None,
         session: Some(session.id.to_string()),

@@ -5,7 +5,8 @@ use ostler_domain::{
     event::Event,
     limits::{MISSION_RETRY_FIRST, MISSION_START_TRIES},
     mission::{
-        AssignmentStatus as As, Effect, Hold, Input, Request, Status, Stuck, StuckKind, Wait, preview,
+        AssignmentStatus as As, Effect, Hold, Input, Membership, Request, Status, Stuck, StuckKind,
+        Succession, Wait, preview,
     },
     session::Outcome,
 };
@@ -488,4 +489,31 @@ fn a_collision_is_told_of_once_and_taken_back() {
     assert_eq!(seen[0].paths, ["Cargo.lock", "src/a.rs"]);
     assert_eq!(see(&mut world, &[]), 3);
     assert!(world.state.collisions().is_empty());
+}
+
+#[test]
+fn who_goes_on_with_a_member_is_the_member_only_while_its_mission_wants_it() {
+    let mut world = World::started(CHAIN);
+    let first = world.session("a");
+    let place = world.state.find("a").unwrap();
+    let member = Membership {
+        mission: world.state.id(),
+        assignment: world.state.slots()[place].assignment.id,
+        attempt: 1,
+    };
+    // Its work is handed on, or started again.
+    assert_eq!(world.state.succession(first, true), Succession::Member(member));
+    // It has ended, and nobody knows yet what that came to.
+    assert_eq!(world.state.succession(first, false), Succession::Unsettled);
+    let next = SessionId::new(Time::from_micros(5), 5);
+    world.checked = false;
+    let Membership { assignment, attempt, .. } = member;
+    world.give(Input::SessionStarted { assignment, attempt, session: next }).unwrap();
+    assert_eq!(world.state.succession(first, true), Succession::Outsider, "another one has its place");
+    assert_eq!(world.state.succession(next, true), Succession::Member(member));
+    let ended = Input::SessionEnded { assignment, attempt, session: next, end: Box::new(end(Outcome::Done)) };
+    world.give(ended).unwrap();
+    for goes_on in [false, true] {
+        assert_eq!(world.state.succession(next, goes_on), Succession::Outsider, "its work is done");
+    }
 }

@@ -134,6 +134,18 @@ fn what_was_committed_beside_is_named_also_where_its_agent_came_back_to_its_own_
                 scenario::say("c"),
             ],
         ),
+        // What was left on no branch is named; what was amended there was given up.
+        agent(
+            "d",
+            "",
+            vec![
+                shell("git checkout -q --detach"),
+                commits("five"),
+                shell("git -c user.name=A -c user.email=a@shop.example commit -q --amend -m 'five again'"),
+                back("d"),
+                scenario::say("d"),
+            ],
+        ),
     ];
     plan(&home, "plan.toml", head, &agents);
     let (code, words) = refused(&home, &["mission", "start", "plan.toml"]);
@@ -142,6 +154,17 @@ fn what_was_committed_beside_is_named_also_where_its_agent_came_back_to_its_own_
     assert!(report.contains("a has 1 commit on feature, not on agent/back-a"), "{report}");
     assert!(report.contains("b has 1 commit on kept, not on agent/back-b"), "{report}");
     assert!(!report.contains("c has"), "{report}");
+    assert!(report.contains("d has 1 commit on no branch, not on agent/back-d"), "{report}");
+    let (code, words) = refused(&home, &["mission", "rm", "back"]);
+    assert!(code == Some(4), "{code:?} {words}");
+    let trees = json_of(&home, &["worktree", "ls"]);
+    let d =
+        trees["worktrees"].as_array().unwrap().iter().find(|one| one["branch"] == "agent/back-d").unwrap();
+    let (_, words) = refused(&home, &["worktree", "rm", d["path"].as_str().unwrap()]);
+    assert!(words.contains("1 commit unmerged, ") && words.contains(" on no branch"), "{words}");
+    let give_up = report.lines().find_map(|line| line.split_once("or give it up: ")).unwrap().1;
+    let done = Command::new("sh").args(["-c", give_up.trim_end_matches('`')]).status().unwrap();
+    assert!(done.success(), "{give_up}");
     // One is brought along as it says, the other one is thrown away.
     let cure = report.lines().find_map(|line| line.split_once("merge it: ")).unwrap().1;
     let done = Command::new("sh").args(["-c", cure.trim_end_matches('`')]).status().unwrap();

@@ -275,3 +275,17 @@ fn a_check_sees_what_the_members_share() {
     ok(&home, &["mission", "start", "plan.toml"]);
     assert!(shared(&home, "check").join("agents/a/checked").exists());
 }
+
+#[test]
+fn a_check_passes_only_as_a_whole_and_all_that_it_said_is_told() {
+    let home = with_campaign();
+    let head = "objective = \"Check\"\nname = \"whole\"\n[defaults]\nretries = 0";
+    let member = |name: &str, check: &str| {
+        agent(name, &format!("complete_when = {{ check = '{check}' }}"), vec![scenario::say(name)])
+    };
+    plan(&home, "plan.toml", head, &[member("a", "false;"), member("b", "echo BROKEN >&2; exit 1")]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let whole = until(&home, "whole", "failed");
+    assert_eq!(assignment(&whole, "a")["status"], "failed", "{whole}");
+    assert!(assignment(&whole, "b")["why"].as_str().unwrap().contains("BROKEN"), "{whole}");
+}

@@ -2,11 +2,14 @@
 
 use std::{fs, process::Command};
 
-use ostler_testkit::scenario;
+use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::json;
 
 use super::shared;
-use crate::missions::{agent, assignment, json_of, ok, plan, said, shell, with_campaign};
+use crate::{
+    OSTLER,
+    missions::{SOON, agent, assignment, json_of, ok, plan, said, shell, until, with_campaign},
+};
 
 #[test]
 fn members_say_things_to_each_other_and_see_what_became_of_them() {
@@ -93,4 +96,67 @@ fn text_files_and_commits_are_handed_to_those_who_need_them() {
         assert!(log.contains(told), "{told}: {log}");
     }
     assert!(log.contains("agent/hand-make (commit)"), "{log}");
+}
+
+/// Two members of which one is over, and its mission learns that only after a while.
+fn with_one_that_has_just_ended(mouth: &str) -> (TestHome, String) {
+    let home = TestHome::new(OSTLER);
+    let added = home
+        .command(&["campaign", "add", ".", "--name", "shop"])
+        .env("OSTLER_SLOW", "member-ended:4000")
+        .output();
+    assert!(added.unwrap().status.success());
+    let head = "objective = \"Late\"\nstrategy = \"parallel\"\nname = \"late\"";
+    let agents =
+        [agent("victim", "", said("victim")), agent("mouth", "", vec![shell(mouth), scenario::say("m")])];
+    plan(&home, "plan.toml", head, &agents);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let whole = json_of(&home, &["mission", "show", "late"]);
+    let victim = assignment(&whole, "victim")["session"].as_str().unwrap().to_owned();
+    wait::until("its session has ended", SOON, || {
+        let shown = home.run(&["show", &victim, "-o", "json"]);
+        let view: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+        view["outcome"] == "done"
+    });
+    let whole = json_of(&home, &["mission", "show", "late"]);
+    assert_eq!(assignment(&whole, "victim")["status"], "running", "the mission knows it already: {whole}");
+    (home, victim)
+}
+
+#[test]
+fn what_is_said_to_a_member_that_has_just_ended_wakes_nobody() {
+    let mouth = "until test -e ended; do sleep 0.05; done; ostler send victim late 2> heard; true";
+    let (home, _) = with_one_that_has_just_ended(mouth);
+    fs::write(home.campaign_dir().join("ended"), "").unwrap();
+    let whole = until(&home, "late", "completed");
+    let heard = fs::read_to_string(home.campaign_dir().join("heard")).unwrap();
+    assert!(heard.contains("victim is completed, and hears nothing now"), "{heard}");
+    assert_eq!(assignment(&whole, "victim")["attempt"], 1, "{whole}");
+    let sessions = json_of(&home, &["ls", "-a"]);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "somebody was woken: {sessions}");
+}
+
+#[test]
+fn a_person_talks_to_a_member_that_is_over_outside_of_its_mission() {
+    let mouth = "until test -e ended; do sleep 0.05; done";
+    let (home, victim) = with_one_that_has_just_ended(mouth);
+    // It is taken in first what the member came to.
+    ok(&home, &["send", &victim, "and then?", "--wait"]);
+    let whole = json_of(&home, &["mission", "show", "late"]);
+    let member = assignment(&whole, "victim");
+    assert_eq!((&member["status"], &member["session"]), (&json!("completed"), &json!(victim)), "{whole}");
+    let missions = |home: &TestHome| -> Vec<bool> {
+        let chain = json_of(home, &["chain", "show", &victim]);
+        chain["sessions"].as_array().unwrap().iter().map(|one| one["mission"].is_object()).collect()
+    };
+    assert_eq!(missions(&home), [true, false]);
+    // Nor does whoever takes its work over become a member again.
+    let handed =
+        json_of(&home, &["chain", "show", &victim])["sessions"][1]["id"].as_str().unwrap().to_owned();
+    ok(&home, &["handoff", &handed, "-m", "go on"]);
+    assert_eq!(missions(&home), [true, false, false]);
+    fs::write(home.campaign_dir().join("ended"), "").unwrap();
+    until(&home, "late", "completed");
+    let sessions = json_of(&home, &["ls", "-a", "--mission", "late"]);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "{sessions}");
 }
