@@ -13,8 +13,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
     let machine_restarted = reboot::taken_along(&draft.state, exit, &draft.context.now);
     let outcome = obituary::outcome(&draft.state, exit, machine_restarted.is_some());
     let outlived_login = restart::outlived_login(&draft.state, draft.context.now.wall);
-    let mut text =
-        obituary::write(&draft.state, exit, outcome, outlived_login, draft.context.now.wall);
+    let mut text = obituary::write(&draft.state, exit, outcome, outlived_login, draft.context.now.wall);
     if restart::hands_on_nothing(&draft.state, draft.context) {
         text.sentence.push_str(" Nobody goes on with it: its ticket was closed meanwhile.");
     }
