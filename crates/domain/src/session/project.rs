@@ -14,6 +14,9 @@ use crate::{
     worktree::Worktree,
 };
 
+/// How the evidence of a session begins that has work, and no turn open.
+const BACKGROUND: &str = "in the background: ";
+
 /// The status on the wire and in `ostler ls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -254,6 +257,12 @@ impl View {
             self.status = Status::Running;
         }
     }
+
+    /// What it still has running, where no turn is open and nothing else is to be said of it.
+    pub fn background(&self) -> Option<&str> {
+        let is_working = self.attention == Some(Attention::Working);
+        self.evidence.strip_prefix(BACKGROUND).filter(|_| is_working)
+    }
 }
 
 impl State {
@@ -370,7 +379,7 @@ impl State {
                     format!("watchdog {} fired, no output since", stall.watchdog.as_str())
                 }),
                 Some(Attention::Working) if self.turn.is_none() => {
-                    one_line(&format!("in the background: {}", self.background.join(", ")), Doing::MOST)
+                    one_line(&format!("{BACKGROUND}{}", self.background.join(", ")), Doing::MOST)
                 }
                 Some(Attention::Working) => self
                     .doing
