@@ -459,6 +459,17 @@ mod tests {
     }
 
     #[test]
+    fn of_a_context_that_was_made_smaller_only_what_is_known_is_said() {
+        let told = |before, after| {
+            let compacted = ostler_domain::event::ContextCompacted { automatic: true, before, after };
+            story(100, vec![(1, Event::ContextCompacted(compacted))])
+        };
+        assert_eq!(told(None, None).trim(), "compact context, by itself");
+        assert!(told(Some(90_000), Some(8_000)).contains(" → "));
+        assert!(!(told(Some(90_000), None) + &told(None, Some(8_000))).contains('?'));
+    }
+
+    #[test]
     fn a_call_of_a_session_that_lives_is_running() {
         let mut teller = Teller::new();
         assert!(teller.tell(&recorded(12, call("a", "run", "cargo build"))).is_empty());
