@@ -138,8 +138,7 @@ impl Programs {
         let asked = settings.program.clone().unwrap_or_else(|| PathBuf::from(&spec.name));
         let places = self.places(home);
         let Some(path) = look(&asked, &places) else {
-            let refusal = missing(provider.name(), &spec, &asked);
-            return Err(Unusable::Missing(or_another(refusal, provider.name(), settings)));
+            return Err(Unusable::Missing(missing(provider.name(), &spec, settings, &asked)));
         };
         let mut found = describe(&path, &spec, &places);
         found.version = self.version(&found, limit).await;
@@ -218,7 +217,8 @@ fn identity(path: &Path) -> Option<Identity> {
     Some(Identity { path: path.to_owned(), inode: found.ino(), bytes: found.size(), modified: found.mtime() })
 }
 
-fn missing(provider: &str, spec: &ProgramSpec, asked: &Path) -> Refusal {
+/// The first hint is what helps soonest. Where one is configured, none that is installed would be taken.
+fn missing(provider: &str, spec: &ProgramSpec, settings: &Settings, asked: &Path) -> Refusal {
     let refusal = Refusal::new(Reason::ProviderMissing, format!("the program of {provider} was not found"));
     let refusal = if asked.is_absolute() {
         refusal.because(format!("{} is no program that can be run", asked.display()))
@@ -227,8 +227,8 @@ fn missing(provider: &str, spec: &ProgramSpec, asked: &Path) -> Refusal {
     };
     let place = format!("ostler config set providers.{provider}.program PATH");
     let refusal = match &spec.install {
-        Some(install) => refusal.hint(install, "installs it"),
-        None => refusal,
+        Some(install) if settings.program.is_none() => refusal.hint(install, "installs it"),
+        _ => or_another(refusal, provider, settings),
     };
     refusal.hint(place, "says where it is")
 }
@@ -392,8 +392,16 @@ mod tests {
         program(&path, "#!/bin/sh\n");
         let found = look();
         assert_eq!(found, fs::canonicalize(&path).ok());
-        let refusal = missing("agent", &spec(), Path::new("agent"));
-        assert_eq!((refusal.reason, refusal.hints.len()), (Reason::ProviderMissing, 2));
+        let hints = |settings: Settings| {
+            let asked = settings.program.clone().unwrap_or_else(|| "agent".into());
+            let refusal = missing("agent", &spec(), &settings, &asked);
+            assert_eq!(refusal.reason, Reason::ProviderMissing);
+            refusal.hints.into_iter().map(|hint| hint.command).collect::<Vec<_>>()
+        };
+        let set = "ostler config set providers.agent.program PATH";
+        assert_eq!(hints(Settings::default()), ["npm install -g agent", set]);
+        let configured = Settings { program: Some("/nothere".into()), ..Settings::default() };
+        assert_eq!(hints(configured), ["ostler config unset providers.agent.program", set]);
     }
 
     #[test]

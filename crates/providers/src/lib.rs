@@ -21,7 +21,7 @@ pub mod registry;
 pub mod script;
 mod version;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use ostler_domain::{
     SessionId,
@@ -162,6 +162,12 @@ pub trait Dialogue: Send {
 
     /// What to commit with the events.
     fn state(&self) -> DialogueState;
+
+    /// How long after [`AgentRequest::End`] its input stays open, as it stands now: until then the agent does what it was
+    /// told with that.
+    fn ends_within(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What a line meant.

@@ -258,12 +258,16 @@ impl Teller {
         told
     }
 
-    /// What is not told yet: calls without a result, and the size of a flood.
-    pub fn rest(&mut self) -> Vec<Told> {
+    /// What is not told yet: calls without a result, which run while their session lives, and the size of a flood. `lives`:
+    /// what time it is there.
+    pub fn rest(&mut self, lives: Option<Time>) -> Vec<Told> {
         let flood = self.end_of_flood();
         let waiting = if self.asked.is_empty() { None } else { self.calls.pop_back() };
         let waiting = waiting.map(|call| call.told().right("waits for approval").tone(Tone::Warn));
-        let calls = self.calls.drain(..).map(|call| without_result(&call));
+        let calls = self.calls.drain(..).map(|call| match lives {
+            Some(now) => call.told().right(format!("running {}", words::span(now.since(call.since)))),
+            None => without_result(&call),
+        });
         flood.into_iter().chain(calls).chain(waiting).collect()
     }
 
@@ -460,11 +464,31 @@ mod tests {
         assert!(!story(100, vec![push(), asked(), answered]).contains("waits for approval"));
     }
 
+    #[test]
+    fn of_a_context_that_was_made_smaller_only_what_is_known_is_said() {
+        let told = |before, after| {
+            let compacted = ostler_domain::event::ContextCompacted { automatic: true, before, after };
+            story(100, vec![(1, Event::ContextCompacted(compacted))])
+        };
+        assert_eq!(told(None, None).trim(), "compact context, by itself");
+        assert!(told(Some(90_000), Some(8_000)).contains(" → "));
+        assert!(!(told(Some(90_000), None) + &told(None, Some(8_000))).contains('?'));
+    }
+
+    #[test]
+    fn a_call_of_a_session_that_lives_is_running() {
+        let mut teller = Teller::new();
+        assert!(teller.tell(&recorded(12, call("a", "run", "cargo build"))).is_empty());
+        let look = Look::plain(Some(100));
+        let told = teller.rest(Some(testing::NOW)).remove(0).lines(&Line::new(), look.width)[0].show(&look);
+        assert!(told.ends_with("running 12s"), "{told}");
+    }
+
     fn lines_of(events: Vec<(i64, Event)>, look: &Look) -> Vec<Line> {
         let mut teller = Teller::new();
         let mut told: Vec<Told> =
             events.into_iter().flat_map(|(at, event)| teller.tell(&recorded(at, event))).collect();
-        told.extend(teller.rest());
+        told.extend(teller.rest(None));
         told.iter().flat_map(|told| told.lines(&Line::of("  "), look.width)).collect()
     }
 

@@ -90,6 +90,8 @@ fn doing(session: &Session, now: Time) -> Line {
             detail(Line::of(format!("stopping {}", since(session.attention_since))), &session.evidence)
         }
         (_, Some(Attention::Working)) => match &session.doing {
+            _ if session.background().is_some() => Line::of(one_line(&session.evidence, 200))
+                .faint(format!(" · {}", since(session.attention_since))),
             Some(doing) => Line::of(one_line(&doing.text, 200)).faint(format!(" · {}", since(doing.since))),
             None => Line::of(format!("working {}", since(session.attention_since))),
         },
@@ -200,6 +202,16 @@ mod tests {
         session.attention = Some(Attention::BudgetHold);
         session.evidence = "campaign shop: $3.00 of $1.00 used today (UTC)".to_owned();
         assert_eq!(shown(&session), "! budget_hold 2s · campaign shop: $3.00 of $1.00 used today (UTC)");
+    }
+
+    #[test]
+    fn what_runs_beside_the_turns_is_named() {
+        let mut session = testing::fleet().remove(1);
+        session.attention_since = testing::ago(432);
+        session.evidence = "in the background: cargo test".to_owned();
+        assert_eq!(shown(&session), "● in the background: cargo test · 7m 12s");
+        session.doing = None;
+        assert_eq!(shown(&session), "● in the background: cargo test · 7m 12s");
     }
 
     #[test]

@@ -127,20 +127,18 @@ pub(crate) fn sent(connection: &Connection, at: Time, id: MessageId) -> rusqlite
 }
 
 pub(crate) fn delivered(connection: &Connection, at: Time, mark: &MessageMark) -> rusqlite::Result<()> {
-    const SQL: &str =
-        "UPDATE message SET receipt = 'delivered', delivered = ?2, turn = coalesce(?3, turn) WHERE id = ?1";
+    const SQL: &str = "UPDATE message SET receipt = 'delivered', delivered = ?2, why = NULL, turn = coalesce(?3, turn) WHERE id = ?1";
     update(connection, SQL, params![mark.id.to_string(), at.micros(), mark.turn])
 }
 
 pub(crate) fn seen(connection: &Connection, at: Time, mark: &MessageMark) -> rusqlite::Result<()> {
     const SQL: &str =
-        "UPDATE message SET receipt = 'seen', seen = ?2, turn = coalesce(?3, turn) WHERE id = ?1";
+        "UPDATE message SET receipt = 'seen', seen = ?2, why = NULL, turn = coalesce(?3, turn) WHERE id = ?1";
     update(connection, SQL, params![mark.id.to_string(), at.micros(), mark.turn])
 }
 
 pub(crate) fn answered(connection: &Connection, at: Time, mark: &MessageMark) -> rusqlite::Result<()> {
-    const SQL: &str =
-        "UPDATE message SET receipt = 'answered', answered = ?2, turn = coalesce(?3, turn) WHERE id = ?1";
+    const SQL: &str = "UPDATE message SET receipt = 'answered', answered = ?2, why = NULL, turn = coalesce(?3, turn) WHERE id = ?1";
     update(connection, SQL, params![mark.id.to_string(), at.micros(), mark.turn])
 }
 

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use ostler_client::{Client, Session};
-use ostler_domain::session::{Attention, Status};
+use ostler_domain::{
+    session::{Attention, Status},
+    text::one_line,
+};
 
 use super::{
     chosen::{Chosen, Deed},
@@ -32,20 +35,8 @@ pub(crate) async fn run(app: &App, args: InterruptArgs) -> Result<u8, Failure> {
 pub(super) async fn interrupt(app: &App, client: &Client, operands: &Operands) -> Result<u8, Failure> {
     let act = async |client: &Client, who: &str| {
         let before = client.session(who).await?;
-        let was_working = before.status == Status::Working
-            || matches!(
-                before.attention,
-                Some(
-                    Attention::Paused
-                        | Attention::BudgetHold
-                        | Attention::WaitingApproval
-                        | Attention::WaitingInput
-                        | Attention::RateLimited
-                        | Attention::Stalled
-                )
-            );
         let session = until_its_turn_ends(client, client.interrupt_session(who).await?).await?;
-        Ok((what_came_of_it(was_working, &session), session))
+        Ok((what_came_of_it(may_have_a_turn(&before), &session), session))
     };
     many::each(app, client, operands, act).await
 }
@@ -60,13 +51,34 @@ async fn until_its_turn_ends(client: &Client, mut session: Session) -> Result<Se
     Ok(session)
 }
 
-fn is_in_a_turn(session: &Session) -> bool {
-    session.status == Status::Working && session.attention != Some(Attention::Paused)
+fn may_have_a_turn(session: &Session) -> bool {
+    let is_held = matches!(
+        session.attention,
+        Some(
+            Attention::Paused
+                | Attention::BudgetHold
+                | Attention::WaitingApproval
+                | Attention::WaitingInput
+                | Attention::RateLimited
+                | Attention::Stalled
+        )
+    );
+    is_held || is_in_a_turn(session)
 }
 
-fn what_came_of_it(was_working: bool, session: &Session) -> String {
+fn is_in_a_turn(session: &Session) -> bool {
+    let is_working = session.status == Status::Working && session.attention != Some(Attention::Paused);
+    is_working && session.background().is_none()
+}
+
+fn what_came_of_it(had_a_turn: bool, session: &Session) -> String {
     let short = session.id.short();
-    if !was_working {
+    if !had_a_turn && let Some(tasks) = session.background() {
+        let tasks = one_line(tasks, 200);
+        format!(
+            "has no turn to interrupt; in the background runs {tasks} (ostler stop {short} ends the session)"
+        )
+    } else if !had_a_turn {
         "has no turn to interrupt".to_owned()
     } else if session.attention == Some(Attention::Paused) {
         format!("is paused, and ends its turn when it goes on (ostler resume {short})")
@@ -76,5 +88,24 @@ fn what_came_of_it(was_working: bool, session: &Session) -> String {
         format!("is asked to end its turn and has not yet (ostler stop {short} ends the session)")
     } else {
         "turn interrupted".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn what_runs_beside_the_turns_is_no_turn() {
+        let mut session = testing::fleet().remove(1);
+        assert!(may_have_a_turn(&session) && is_in_a_turn(&session));
+        assert_eq!(what_came_of_it(false, &session), "has no turn to interrupt");
+        session.evidence = "in the background: cargo test".to_owned();
+        assert!(!may_have_a_turn(&session) && !is_in_a_turn(&session));
+        let said = what_came_of_it(false, &session);
+        let begins = "has no turn to interrupt; in the background runs cargo test (ostler stop ";
+        assert!(said.starts_with(begins), "{said}");
+        assert_eq!(what_came_of_it(true, &session), "turn interrupted", "and that runs on");
     }
 }

@@ -149,8 +149,9 @@ async fn print_all(app: &App, client: &Client, args: &LogsArgs, part: &mut Part<
         }
     }
     if !args.follow {
-        let rest = part.teller.rest();
-        print_told(app, part, words::now(), &rest)?;
+        let now = words::now();
+        let rest = part.teller.rest((!part.ended).then_some(now));
+        print_told(app, part, now, &rest)?;
     }
     Ok(())
 }
@@ -210,9 +211,8 @@ fn tell_all(
     }
     if !follow && !app.ui.is_json() {
         let last = events.last().map_or_else(words::now, Received::time);
-        told.extend(
-            part.teller.rest().into_iter().map(|deed| (last, events.len().saturating_sub(1), vec![deed])),
-        );
+        let rest = part.teller.rest((!part.ended).then(words::now));
+        told.extend(rest.into_iter().map(|deed| (last, events.len().saturating_sub(1), vec![deed])));
     }
     told
 }

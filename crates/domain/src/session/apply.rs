@@ -246,7 +246,12 @@ impl State {
                 self.stall = None;
                 self.failing_since = None;
                 self.trouble = None;
-                self.cut_short = ended.stop_reason == StopReason::ProcessEnded;
+                // One that is told to end its turn because its session ends was not done either.
+                self.cut_short = match ended.stop_reason {
+                    StopReason::ProcessEnded => true,
+                    StopReason::Interrupted => self.stop.is_some(),
+                    StopReason::Completed | StopReason::Error => false,
+                };
                 self.turn_failure = ended.failure().map(str::to_owned);
                 self.failed_of_limit = ended.stop_reason == StopReason::Error && self.rate_limit.is_some();
                 // A turn that failed of a limit does not end the limit; nor does one that we end.

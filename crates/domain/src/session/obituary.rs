@@ -175,13 +175,22 @@ fn said_why(state: &State, exit: &ExitFacts) -> bool {
     matches!(rule, Some(StopRule::CannotStart | StopRule::ProviderAuth))
 }
 
+/// What it took to end it, where a closed input was not enough.
+fn insisted(rung: &str) -> String {
+    match rung {
+        "close_input" => String::new(),
+        "kill" => " (it had to be killed)".to_owned(),
+        rung => format!(" (it took {rung})"),
+    }
+}
+
 fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
     if outcome == Outcome::Oom {
         let who = if exit.asked.is_some() { "Ostler" } else { "The kernel" };
         let memory = exit.memory.as_deref().cloned().unwrap_or_default();
         return format!("{who} ended the agent: {}.", memory.words());
     }
-    let rung = exit.rung.as_deref().map(|rung| format!(" ({rung})")).unwrap_or_default();
+    let rung = exit.rung.as_deref().map(insisted).unwrap_or_default();
     if let Some(stop) = wished(state, exit) {
         let by = &stop.by.0;
         return match stop.rule {
@@ -314,6 +323,13 @@ fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_it_took_to_end_it_is_said_in_words() {
+        assert_eq!(insisted("close_input"), "");
+        assert_eq!(insisted("signal 15"), " (it took signal 15)");
+        assert_eq!(insisted("kill"), " (it had to be killed)");
+    }
 
     #[test]
     fn spans_are_told_as_they_were_asked_for() {

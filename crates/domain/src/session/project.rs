@@ -17,6 +17,9 @@ use crate::{
     worktree::Worktree,
 };
 
+/// How the evidence of a session begins that has work, and no turn open.
+const BACKGROUND: &str = "in the background: ";
+
 /// The status on the wire and in `ostler ls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -267,6 +270,12 @@ impl View {
     pub fn goes_on(&self) -> bool {
         self.outcome == Some(Outcome::Handoff) || matches!(self.restart, Some(Restart::At(_)))
     }
+
+    /// What it still has running, where no turn is open and nothing else is to be said of it.
+    pub fn background(&self) -> Option<&str> {
+        let is_working = self.attention == Some(Attention::Working);
+        self.evidence.strip_prefix(BACKGROUND).filter(|_| is_working)
+    }
 }
 
 /// Whether something else than the agent is why a session stands still that starts.
@@ -390,7 +399,7 @@ impl State {
                     format!("watchdog {} fired, no output since", stall.watchdog.as_str())
                 }),
                 Some(Attention::Working) if self.turn.is_none() => {
-                    one_line(&format!("in the background: {}", self.background.join(", ")), Doing::MOST)
+                    one_line(&format!("{BACKGROUND}{}", self.background.join(", ")), Doing::MOST)
                 }
                 Some(Attention::Working) => {
                     self.now_doing().map_or_else(|| "a turn is open".to_owned(), |doing| doing.text)

@@ -52,6 +52,23 @@ fn who_goes_on_with_a_turn_that_was_cut_short_is_told_so() {
 }
 
 #[test]
+fn a_turn_that_is_interrupted_because_its_session_ends_was_cut_short() {
+    let ended = |stops: bool| {
+        let mut life = Life::plain();
+        life.working();
+        if stops {
+            life.request(Request::Stop(StopRule::Stop));
+        }
+        life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
+        life.exit(How::Exited { code: 0 });
+        life.state
+    };
+    let told = ended(true).interruption().unwrap();
+    assert!(told.starts_with("You were interrupted in the middle"), "{told}");
+    assert!(!ended(false).was_cut_short());
+}
+
+#[test]
 fn what_ran_beside_a_turn_is_work_that_was_cut_short() {
     let ended = |tasks: &[&str]| {
         let mut life = Life::plain();

@@ -26,6 +26,7 @@ use super::{
     intake::{Intake, Taken},
     keeping::{Keeping, Up},
     spending::Lease,
+    telling::EndAsked,
     timers::{Due, Timers},
 };
 use crate::{
@@ -137,6 +138,8 @@ pub(crate) struct Actor {
     pub(super) state: State,
     pub(super) intake: Intake,
     pub(super) keeping: Keeping,
+    /// An agent that still does what it was told before its input is closed.
+    pub(super) ending: Option<EndAsked>,
     /// How far calls may go by the campaign's budget; none where it has none.
     pub(super) share: Option<Allowance>,
     /// What of its own budget is about to be another session's.
@@ -185,6 +188,7 @@ impl Actor {
             state: loaded.state,
             intake,
             keeping: Keeping::default(),
+            ending: None,
             share: None,
             lending: Amount::default(),
             lease: Lease::of_epoch(shared.epoch.current()),
@@ -224,6 +228,7 @@ impl Actor {
             self.take_place();
             // Before every wait: what made the tape grow may have been said before anybody listened.
             self.take_in().await;
+            self.look_whether_done().await;
             let now = self.shared.clock.now();
             self.timers.arm(&self.state, &now);
             if let Some(due) = self.timers.due(&self.state, &now) {
@@ -231,7 +236,8 @@ impl Actor {
                 continue;
             }
             let wake = self.timers.sleep(&self.state, &now).map(|span| Instant::now() + span);
-            let wake = earliest([wake, self.keeping.retry_at(), self.not_before]);
+            let ends = self.ending.as_ref().map(|ending| ending.until);
+            let wake = earliest([wake, self.keeping.retry_at(), self.not_before, ends]);
             tokio::select! {
                 biased;
                 (answer, commit) = self.commits.next() => self.settled(answer, commit).await,

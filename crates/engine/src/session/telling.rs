@@ -18,6 +18,15 @@ use super::actor::Actor;
 use super::keeping::{FORCE_AFTER, FORCE_AFTER_GONE};
 use crate::keeper;
 
+/// An end in an orderly way, of which the keeper has not heard.
+pub(super) struct EndAsked {
+    rule: StopRule,
+    by: By,
+    since: Instant,
+    /// When the keeper hears of it at the latest.
+    pub(super) until: Instant,
+}
+
 impl Actor {
     /// Sends what the keeper has not had.
     pub(super) async fn send_outbox(&mut self) {
@@ -40,7 +49,35 @@ impl Actor {
         self.tell_keeper(ToKeeper::Freeze { on }).await;
     }
 
+    /// Ends the agent; in an orderly way once it has done what it was told before.
     pub(super) async fn stop(&mut self, rule: StopRule, by: &By) {
+        let since = Instant::now();
+        match rule.ladder() {
+            session::Ladder::AtOnce => {
+                self.ending = None;
+                self.descend(rule, by).await;
+            }
+            session::Ladder::Orderly if self.ending.is_none() => {
+                self.ending = Some(EndAsked { rule, by: by.clone(), since, until: since });
+                self.look_whether_done().await;
+            }
+            session::Ladder::Orderly => {}
+        }
+    }
+
+    /// Looks whether whoever is to end may be ended now.
+    pub(super) async fn look_whether_done(&mut self) {
+        let Some(ending) = &mut self.ending else { return };
+        ending.until = ending.since + self.intake.dialogue().ends_within();
+        if ending.until > Instant::now() {
+            return;
+        }
+        if let Some(EndAsked { rule, by, .. }) = self.ending.take() {
+            self.descend(rule, &by).await;
+        }
+    }
+
+    async fn descend(&mut self, rule: StopRule, by: &By) {
         let ladder = match rule.ladder() {
             session::Ladder::Orderly => self.provider.stop_ladder(),
             session::Ladder::AtOnce => vec![Rung { action: RungAction::Kill, wait_ms: 0 }],

@@ -151,6 +151,25 @@ async fn each_way_to_end_has_its_exit_code() {
     assert_eq!((code, &result["check"]["tries"]), (12, &json!(0)), "{result}");
 }
 
+/// The check fails while the session ends of its budget: there is no further try, and nothing of what was paid for is lost.
+#[tokio::test]
+async fn a_budget_that_is_used_up_leaves_the_answer_of_a_check_that_fails() {
+    let home = TestHome::started(OSTLER).await;
+    let turn_ended = "{\"type\":\"turn_ended\",\"reason\":\"completed\"}\n";
+    let steps = vec![
+        scenario::say("the answer"),
+        json!({"usage": {"input": 900, "output": 200}}),
+        json!({"stdout_raw": turn_ended}),
+        // It takes its time to end.
+        json!({"hang": true}),
+    ];
+    let args = ["--budget", "1k", "--check", "test -e nope", "--retries", "2"];
+    let (result, code) = run(&home, &args, steps);
+    assert_eq!((code, &result["outcome"]), (11, &json!("budget")), "{result}");
+    assert_eq!((&result["result"], &result["turns"]), (&json!("the answer"), &json!(1)), "{result}");
+    assert_eq!(result["check"], json!({"command": "test -e nope", "exit": 1, "tries": 1}));
+}
+
 #[tokio::test]
 async fn what_was_denied_comes_with_what_would_allow_it() {
     let home = TestHome::started(OSTLER).await;

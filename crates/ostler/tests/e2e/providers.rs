@@ -52,7 +52,12 @@ fn whoever_names_none_gets_the_only_one_that_is_ready_and_never_the_script() {
         assert!(why.contains(lacks), "{why}");
     }
     let hints = said["hint"].to_string();
-    assert!(hints.contains("npm install") && hints.contains("-p script"), "{hints}");
+    // What is installed would not be taken where another program is configured.
+    let unset = "ostler config unset providers.claude-code.program";
+    assert!(hints.contains(unset) && hints.contains("-p script"), "{hints}");
+    let tried = run(&home, &["provider", "test", "claude-code"]);
+    let tried = String::from_utf8_lossy(&tried.stderr).into_owned();
+    assert!(tried.contains(unset) && !tried.contains("npm install"), "{tried}");
     assert_eq!(provider(&home, &["-p", "script", "hi"]), "script", "whoever names it gets it");
 
     // One that is ready, but for a model that whoever asks may name.

@@ -144,12 +144,19 @@ impl Tool {
         let exit = self.exit.or_else(|| self.output.as_ref().and_then(exit));
         ToolResult {
             tool_id: id.to_owned(),
-            // opencode 1.18 calls a command completed that ended with 1: it was carried out, and it failed.
-            success: self.status.as_deref() == Some("completed") && exit.is_none_or(|code| code == 0),
+            // opencode 1.18 calls a command completed that ended with 1: it was carried out, and it failed. So does one that
+            // was ended before it had a code.
+            success: self.status.as_deref() == Some("completed")
+                && exit.map_or(!self.was_cut_off(), |code| code == 0),
             exit,
             output: self.said_output(),
             subagent: None,
         }
+    }
+
+    /// Whether it is a command that was ended: opencode 1.18 says then that there is no code, and why between tags.
+    fn was_cut_off(&self) -> bool {
+        self.output.as_ref().is_some_and(|output| output["metadata"].get("exit").is_some_and(Value::is_null))
     }
 
     fn said_output(&self) -> String {
@@ -167,9 +174,15 @@ impl Tool {
             (said, Some(output)) if said.is_empty() && output.is_object() && self.pictures.is_empty() => {
                 output.to_string()
             }
+            _ if self.was_cut_off() => head(&without_tags(&said), limits::LINE_BYTES).to_owned(),
             _ => head(&said, limits::LINE_BYTES).to_owned(),
         }
     }
+}
+
+fn without_tags(said: &str) -> String {
+    let is_tag = |line: &&str| matches!(line.trim(), "<shell_metadata>" | "</shell_metadata>");
+    said.lines().filter(|line| !is_tag(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// An input that says nothing yet: some agents name the directory first and the rest later.

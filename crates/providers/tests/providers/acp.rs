@@ -210,6 +210,29 @@ fn a_command_that_ended_with_a_fault_failed_though_its_call_is_called_completed(
 }
 
 #[test]
+fn a_command_that_was_ended_without_a_code_failed_and_says_why() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    scene.prompt();
+    let said = "(no output)\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>";
+    let output = json!({"output": said, "metadata": {"output": said, "exit": null, "truncated": false}});
+    let input = json!({"command": "sleep 20"});
+    scene.said(&update(
+        &json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "sh", "rawInput": input}),
+    ));
+    scene.said(&update(
+        &json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "rawOutput": output}),
+    ));
+    let result = scene.reports().into_iter().find_map(|report| match report {
+        Report::ToolResult(result) => Some(result.clone()),
+        _ => None,
+    });
+    let result = result.unwrap();
+    assert_eq!((result.success, result.exit), (false, None));
+    assert_eq!(result.output, "(no output)\n\nUser aborted the command");
+}
+
+#[test]
 fn a_picture_is_told_once_however_often_it_is_said() {
     let mut scene = Scene::open(Begin::Fresh);
     scene.ready();

@@ -129,6 +129,34 @@ fn what_it_said_last_is_its_answer_when_it_is_ended_before_it_says_so() {
 }
 
 #[test]
+fn its_input_is_closed_when_its_turn_and_what_ran_beside_it_have_ended() {
+    let seconds = |scene: &Scene| scene.ends_within().as_secs();
+    let command = |method: &str| {
+        let item = json!({"type": "commandExecution", "id": "i", "command": "sleep 20"});
+        json!({"method": method, "params": {"threadId": "t", "turnId": "u1", "item": item}})
+    };
+    let ended = |status: &str| json!({"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": "u1", "status": status}}});
+
+    let mut scene = at_work();
+    scene.said(&command("item/started"));
+    let asked = scene.ask(&AgentRequest::End).unwrap();
+    assert_eq!((&asked["method"], seconds(&scene)), (&json!("turn/interrupt"), 2));
+    let cleans = scene.said(&ended("interrupted"));
+    assert_eq!((&cleans[0]["method"], seconds(&scene)), (&json!("thread/backgroundTerminals/clean"), 3));
+    scene.said(&json!({"id": cleans[0]["id"], "result": {}}));
+    assert_eq!((seconds(&scene), scene.ask(&AgentRequest::End)), (0, None), "it is at rest");
+
+    let mut scene = at_work();
+    scene.said(&command("item/started"));
+    scene.said(&ended("completed"));
+    let asked = scene.ask(&AgentRequest::End).unwrap();
+    assert_eq!((&asked["method"], seconds(&scene)), (&json!("thread/backgroundTerminals/clean"), 3));
+    scene.said(&json!({"id": asked["id"], "result": {}}));
+    scene.said(&command("item/completed"));
+    assert_eq!(seconds(&scene), 0);
+}
+
+#[test]
 fn why_something_is_denied_is_said_into_the_turn_before_the_answer() {
     let mut scene = Scene::of("codex", Begin::Fresh);
     let asked = scene.said(&json!({"id": "open", "result": {}}));

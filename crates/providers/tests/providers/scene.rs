@@ -1,5 +1,7 @@
 //! A dialogue without an agent: lines as the tape would have them.
 
+use std::time::Duration;
+
 use ostler_domain::session::{AgentRequest, Approve, Begin, Report};
 use ostler_providers::{Dialogue, Heard, Terms, registry};
 use ostler_tape::{InputMark, Line, LineBody, Stream};
@@ -76,6 +78,10 @@ impl Scene {
         let says: Vec<_> = says.collect();
         says.iter().for_each(|say| self.told(&say.tag, &say.bytes));
         says.iter().map(|say| serde_json::from_slice(&say.bytes).unwrap()).collect()
+    }
+
+    pub(crate) fn ends_within(&self) -> Duration {
+        self.dialogue.ends_within()
     }
 
     pub(crate) fn reports(&self) -> Vec<&Report> {

@@ -251,10 +251,14 @@ pub fn tell(event: &Event) -> Told {
             Told::new("backgr.", one_line(&changed.tasks.join(", "), SHORT)).faint()
         }
         Event::ContextCompacted(compacted) => {
-            let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), words::count);
             let by = if compacted.automatic { "by itself" } else { "as asked" };
-            let (before, after) = (tokens(compacted.before), tokens(compacted.after));
-            Told::new("compact", format!("context {before} → {after} tokens, {by}"))
+            let size = match (compacted.before.map(words::count), compacted.after.map(words::count)) {
+                (Some(before), Some(after)) => format!(" {before} → {after} tokens"),
+                (Some(before), None) => format!(" of {before} tokens"),
+                (None, Some(after)) => format!(" → {after} tokens"),
+                (None, None) => String::new(),
+            };
+            Told::new("compact", format!("context{size}, {by}"))
         }
         Event::ContextMeasured(measured) => Told::new("context", words::context(measured)).faint(),
         Event::AgentRetrying(retrying) => {

@@ -143,6 +143,25 @@ fn receipts_follow_a_message_to_its_answer() {
 }
 
 #[test]
+fn why_a_message_waits_again_is_said_until_it_is_told_again() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    let why = |store: &ostler_store::Store| block_on(store.message(message_id(1))).unwrap().unwrap().why;
+    let record = |owner: &mut Owner, from: u64, kinds: &[Kind]| {
+        let events = kinds.iter().zip(from..).map(|(kind, n)| (at(n), event(*kind, 1))).collect();
+        owner.record(&store, events).unwrap();
+    };
+    use Kind::{
+        MessageAccepted, MessageAnswered, MessageDelivered, MessageReturned, MessageSeen, MessageSent,
+    };
+    record(&mut owner, 10, &[MessageAccepted, MessageSent, MessageDelivered, MessageReturned]);
+    assert_eq!(why(&store).as_deref(), Some("its model has not read it"));
+    record(&mut owner, 20, &[MessageSent, MessageDelivered, MessageSeen, MessageAnswered]);
+    assert_eq!(why(&store), None);
+}
+
+#[test]
 fn what_was_dropped_taken_back_or_changed_stays_readable() {
     let place = Place::new();
     let store = place.open();

@@ -88,6 +88,7 @@ fn known(session: &Session, now: Time) -> String {
         (Status::Created, _) | (_, None) => evidence,
         _ if session.is_getting_ready() => format!("starting {since}"),
         (_, Some(Attention::Working)) => match &session.doing {
+            _ if session.background().is_some() => format!("{evidence} · {since}"),
             Some(doing) => {
                 format!("{} · {}", one_line(&doing.text, 300), words::span(now.since(doing.since)))
             }

@@ -89,6 +89,8 @@ pub(crate) async fn run(app: &App, args: InitArgs) -> Result<u8, Failure> {
     Ok(if sandbox_ok { exit_code::OK } else { exit_code::REFUSED })
 }
 
+/// The agent that is a part of Ostler.
+const API: &str = "openai-api";
 /// More questions than this are a wizard.
 const QUESTIONS: u32 = 4;
 
@@ -289,10 +291,23 @@ fn next(providers: &[Status], campaign: Option<&Campaign>, usual: Option<&str>) 
         None => Next {
             is_ready: false,
             command: run(&format!(" -p {SCRIPT}")),
-            remark: Some("no agent is ready: this one is scripted and calls no model".to_owned()),
+            remark: Some(format!(
+                "no agent is ready: this one is scripted and calls no model{}",
+                with_a_key(providers).unwrap_or_default()
+            )),
             lacking: lacking.collect(),
         },
     }
+}
+
+/// The agent that needs no program, where nothing but a key in the environment and the name of a model is to be said.
+fn with_a_key(providers: &[Status]) -> Option<String> {
+    let lacks = providers.iter().find(|status| status.name == API)?.lacks.as_deref()?;
+    let run = format!("ostler run -p {API} -m MODEL \"…\" calls one");
+    Some(match lacks == LACKS_MODEL {
+        true => format!("; {run}"),
+        false => format!("; with OPENAI_API_KEY in the environment, {run}"),
+    })
 }
 
 /// What keeps the one agent that is meant from working, and the cure.
@@ -419,6 +434,19 @@ mod tests {
         let gone = status("openclaw", Some("its program"), true);
         assert_eq!(command(&[codex, gone, script]), (false, run(" -p script"), 1));
         assert_eq!(next(&[], None, None).command, "ostler campaign add .");
+    }
+
+    #[test]
+    fn where_none_is_ready_a_key_in_the_environment_is_named_too() {
+        let campaign = testing::campaign();
+        let remark = |lacks| next(&[status(API, Some(lacks), false)], Some(&campaign), None).remark.unwrap();
+        let said = remark("a key or a base_url");
+        assert!(
+            said.contains("scripted") && said.contains("with OPENAI_API_KEY in the environment"),
+            "{said}"
+        );
+        assert!(said.ends_with("ostler run -p openai-api -m MODEL \"…\" calls one"), "{said}");
+        assert!(!remark(LACKS_MODEL).contains("OPENAI_API_KEY"), "it is there");
     }
 
     #[test]

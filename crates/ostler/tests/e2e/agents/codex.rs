@@ -276,3 +276,10 @@ async fn what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next() {
         talk::steer_and_interrupt(agent).await;
     }
 }
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_that_a_stop_ends_waits_for_who_goes_on() {
+    if let Some(agent) = agent("what_is_said_into_a_turn_that_a_stop_ends_waits_for_who_goes_on") {
+        talk::steer_and_stop(agent).await;
+    }
+}

@@ -6,7 +6,7 @@ use ostler_client::SendMessage;
 use ostler_domain::{
     Event, MessageId, Mode, Recorded, SessionId,
     event::{Answer, AskKind, UsageSource},
-    session::{Approve, Attention},
+    session::{Approve, Attention, Outcome},
 };
 use ostler_testkit::wait;
 use serde_json::json;
@@ -95,6 +95,43 @@ pub(super) async fn steer_and_interrupt(agent: Agent) {
     let interrupted = place(&|event| matches!(event, Event::TurnEnded(_)));
     let seen = place(&|event| matches!(event, Event::MessageSeen(seen) if seen.id == id));
     assert!(interrupted < seen, "nobody had read it before: {receipts:?}");
+}
+
+/// What is said into a turn that a stop ends before the model has read it waits for who goes on.
+pub(super) async fn steer_and_stop(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let steps = json!([
+        {"text": "Wait.", "shell": "touch begun; sleep 6543", "usage": {"input": 100, "output": 5}},
+        {"text": "Done."},
+    ]);
+    let session = stage.begin(Approve::All, &steps).await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
+    stage.sees(session, "the call", |event| matches!(event, Event::AgentToolCall(_))).await;
+    let message = SendMessage {
+        who: session.to_string(),
+        text: "Mind the heron.".to_owned(),
+        mode: Some(Mode::Steer),
+        ..SendMessage::default()
+    };
+    let client = stage.client().await;
+    let id = client.send_message(message).await.unwrap().sent().unwrap().message;
+    let is_delivered =
+        |event: &Event| matches!(event, Event::MessageDelivered(delivered) if delivered.id == id);
+    stage.sees(session, "the words on their way", is_delivered).await;
+    // It has answered that it took them, which is not that its model has read them.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    client.stop_session(&session.to_string(), false).await.unwrap();
+    let view = stage.ended(session).await;
+    assert_eq!(view.outcome, Some(Outcome::Stopped), "{}", view.evidence);
+    let events = stage.events(session).await;
+    assert_eq!(receipts(&events, id), ["accepted", "sent", "delivered", "returned"]);
+    let lost =
+        |event: &Event| matches!(event, Event::AgentStderr(raw) if raw.text.contains("failed to record"));
+    assert!(!events.iter().any(|recorded| lost(&recorded.event)), "it has kept its turn");
+    let resumed = stage.home.run(&["resume", &session.to_string()]);
+    assert!(resumed.status.success(), "{resumed:?}");
+    let is_heard = || stage.model.seen().last().unwrap().body.to_string().contains("Mind the heron.");
+    wait::until("the model to read it", Duration::from_secs(120), is_heard);
 }
 
 /// What became of a message, in its order.

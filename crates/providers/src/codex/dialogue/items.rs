@@ -7,7 +7,7 @@ use ostler_domain::{
     session::Report,
 };
 use ostler_tape::Line;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{CodexDialogue, remember};
 use crate::{
@@ -114,8 +114,8 @@ impl CodexDialogue {
     fn end_open_calls(&mut self, status: &str, line: &Line<'_>, heard: &mut Vec<Heard>) {
         let open = std::mem::take(&mut self.open);
         if open.values().any(Open::is_command) {
-            let clean = json!({"id": format!("at-{}", line.start), "method": "thread/backgroundTerminals/clean",
-                "params": {"threadId": self.thread}});
+            let clean = self.clean(&format!("at-{}", line.start));
+            self.cleans = true;
             heard.extend(Say::line("clean", &clean).map(Heard::Say));
         }
         for id in open.keys() {

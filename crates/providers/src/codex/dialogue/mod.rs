@@ -4,7 +4,10 @@
 mod items;
 mod words;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use ostler_domain::{
     MessageId,
@@ -28,6 +31,9 @@ use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign};
 
 const STATE_VERSION: u32 = 1;
 const METHOD_NOT_FOUND: i64 = -32601;
+/// How long it may take to end its turn, and the commands that run beside it. Both need a tenth of a second.
+const INTERRUPTED_WITHIN: Duration = Duration::from_secs(2);
+const CLEANED_WITHIN: Duration = Duration::from_secs(1);
 /// How many of each are remembered: requests without an answer, turns of this process, calls that ended.
 const REMEMBERED: usize = 64;
 
@@ -57,6 +63,8 @@ pub(super) struct CodexDialogue {
     background: Vec<String>,
     /// The model of the turns to come.
     next_model: Option<String>,
+    /// It is ending the commands that run beside its turns.
+    cleans: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +83,7 @@ enum Waiting {
         input: Value,
     },
     Ping,
+    Clean,
     Other,
 }
 
@@ -117,6 +126,15 @@ impl Dialogue for CodexDialogue {
     fn state(&self) -> DialogueState {
         DialogueState { version: STATE_VERSION, bytes: serde_json::to_vec(self).unwrap_or_default() }
     }
+
+    /// With its input it closes whatever its turn was about, and says nothing of it any more.
+    fn ends_within(&self) -> Duration {
+        match self.turn {
+            Some(_) => INTERRUPTED_WITHIN,
+            None if self.cleans || !self.open.is_empty() => INTERRUPTED_WITHIN + CLEANED_WITHIN,
+            None => Duration::ZERO,
+        }
+    }
 }
 
 impl CodexDialogue {
@@ -154,6 +172,10 @@ impl CodexDialogue {
                             Waiting::Steer { input }
                         }
                         "_ostler/ping" => Waiting::Ping,
+                        words::CLEAN => {
+                            self.cleans = true;
+                            Waiting::Clean
+                        }
                         "thread/settings/update" => {
                             let model = message["params"]["model"].as_str().unwrap_or_default();
                             Waiting::Model { model: model.to_owned() }
@@ -217,6 +239,7 @@ impl CodexDialogue {
                 heard.push(Heard::Report(Report::CannotStart(in_words(error))));
             }
             (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
+            (Waiting::Clean, None) => self.cleans = false,
             (Waiting::Model { model }, None) => self.next_model = Some(model.clone()),
             // The turn ended a moment before: what was to go into it begins one of its own.
             (Waiting::Steer { input }, Some(_)) if self.turn.is_none() => {
@@ -248,7 +271,10 @@ impl CodexDialogue {
                 let messages = std::mem::take(&mut self.prompts);
                 heard.push(Heard::Report(Report::TurnStarted { messages }));
             }
-            (_, Some(error)) => heard.push(Heard::Report(Report::Error(in_words(error)))),
+            (_, Some(error)) => {
+                self.cleans &= *waiting != Waiting::Clean;
+                heard.push(Heard::Report(Report::Error(in_words(error))));
+            }
             (Waiting::Steer { input }, None) => self.steered.answered(input, true),
             (Waiting::Turn | Waiting::Other, None) => {}
         }

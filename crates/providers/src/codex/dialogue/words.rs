@@ -1,13 +1,15 @@
 //! What it is told: requests as messages of its protocol.
 
 use ostler_domain::session::AgentRequest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Ask, CodexDialogue};
 use crate::foreign;
 
 /// What its model is told to make the conversation smaller.
 const COMPACT: &str = "/compact";
+/// The method that ends commands.
+pub(super) const CLEAN: &str = "thread/backgroundTerminals/clean";
 
 impl CodexDialogue {
     pub(super) fn words(&self, request: &AgentRequest, input_no: u64) -> Option<Vec<u8>> {
@@ -25,6 +27,7 @@ impl CodexDialogue {
             AgentRequest::Steer(message) => json!({"id": id, "method": "turn/steer",
                 "params": {"threadId": thread, "expectedTurnId": self.turn.as_ref()?, "input": input(&message.text),
                     "clientUserMessageId": message.id}}),
+            AgentRequest::End if self.turn.is_none() && !self.open.is_empty() => self.clean(&id),
             // With no turn open it would never be answered.
             AgentRequest::Interrupt | AgentRequest::End => json!({"id": id, "method": "turn/interrupt",
                 "params": {"threadId": thread, "turnId": self.turn.as_ref()?}}),
@@ -52,5 +55,10 @@ impl CodexDialogue {
                 "params": {"threadId": thread, "model": model}}),
         };
         foreign::lines([&message])
+    }
+
+    /// Ends the commands that run beside its turns.
+    pub(super) fn clean(&self, id: &str) -> Value {
+        json!({"id": id, "method": CLEAN, "params": {"threadId": self.thread}})
     }
 }

@@ -20,8 +20,9 @@ impl Stream<'_> {
     pub(super) async fn finish(&mut self, keep: bool) -> Result<u8, Failure> {
         let ui = &self.app.ui;
         self.typed.rest(ui);
-        self.teller.rest().iter().for_each(|told| self.show(told));
         let session = self.client.session(&self.session.id.to_string()).await?;
+        let lives = session.outcome.is_none().then(words::now);
+        self.teller.rest(lives).iter().for_each(|told| self.show(told));
         let code = self.story.exit_code(session.outcome, self.asked);
         let passed = self.checks.as_ref().map(Checks::passed);
         let code = self.story.judged(code, passed, self.fail_on_denied);
