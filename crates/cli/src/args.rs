@@ -11,6 +11,7 @@ use clap::{
         Styles,
         styling::{AnsiColor, Effects},
     },
+    error::{ContextKind, ContextValue, ErrorKind},
 };
 use ostler_client::SessionSocket;
 
@@ -101,8 +102,27 @@ pub(crate) fn parse(args: &[OsString], version: &'static str) -> Result<Cli, cla
         return Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command(version)));
     }
     let mut command = command(version);
-    let matches = command.try_get_matches_from_mut(args)?;
+    let matches = match command.try_get_matches_from_mut(args) {
+        Err(error) if is_about_consent(&error) => command.try_get_matches_from_mut(without_consent(args)),
+        outcome => outcome,
+    }?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Those that ask have it in their help; all others take it too, so that nobody has to know which do.
+const CONSENT: [&str; 2] = ["-y", "--yes"];
+
+fn is_about_consent(error: &clap::Error) -> bool {
+    error.kind() == ErrorKind::UnknownArgument
+        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(unknown)) if CONSENT.contains(&unknown.as_str()))
+}
+
+fn without_consent(args: &[OsString]) -> Vec<&OsString> {
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let is_consent = |arg: &OsString| CONSENT.iter().any(|consent| arg == consent);
+    let place = args[..end].iter().position(is_consent);
+    let is_kept = |(at, arg)| (Some(at) != place).then_some(arg);
+    args.iter().enumerate().filter_map(is_kept).collect()
 }
 
 #[cfg(test)]
@@ -136,6 +156,24 @@ mod tests {
         let flags = |name: &str| own(tree.find_subcommand(name).unwrap());
         assert!(flags("ls") > 10);
         assert_eq!((flags("run"), flags("cost"), flags("campaign")), (0, 0, 0));
+    }
+
+    #[test]
+    fn whoever_says_yes_where_nothing_is_asked_is_not_refused() {
+        for line in
+            ["ostler campaign set shop budget=1usd -y", "ostler --yes halt", "ostler send api hi --yes"]
+        {
+            assert!(parsed(line).is_ok(), "{line}");
+        }
+        let about = |line: &str| parsed(line).unwrap_err().to_string();
+        assert!(
+            about("ostler campaign set -y").contains("<CAMPAIGN>"),
+            "{}",
+            about("ostler campaign set -y")
+        );
+        assert!(about("ostler ls --yess").contains("--yess"));
+        let after = ["ostler", "exec", "--", "apt", "-y"].map(OsString::from);
+        assert_eq!(without_consent(&after).len(), after.len());
     }
 
     /// Every command, with every flag of it at least once.

@@ -10,6 +10,7 @@ mod args;
 mod bell;
 mod commands;
 mod complete;
+mod consent;
 mod demo;
 #[cfg(test)]
 mod errors_page;

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::{
     app::{App, campaign_names},
+    consent::Consent,
     exit_code,
     failure::Failure,
     form::AgentForm,
@@ -65,6 +66,8 @@ enum Verb {
         /// Name, CAMPAIGN/NAME, CAMPAIGN/ROLE/NAME or id
         #[arg(value_name = "AGENT")]
         who: String,
+        #[command(flatten)]
+        consent: Consent,
     },
 }
 
@@ -153,10 +156,15 @@ pub(crate) async fn run(app: &App, args: AgentArgs) -> Result<u8, Failure> {
                 ui.remark(&Line::new().faint("for its sessions started from now on"));
             }
         }
-        Verb::Rm { who } => {
-            let meant = app.agent(&client, &who).await?.id.to_string();
-            let agent = client.remove_agent(&meant).await?;
+        Verb::Rm { who, consent } => {
+            let agent = app.agent(&client, &who).await?;
             let name = app.campaign_name(&client, &agent.campaign).await;
+            let deed =
+                format!("forget agent {}; its conversations and their record stay", agent.address(&name));
+            if !consent.given(ui, &deed, &AgentForm::new(&agent, &name))? {
+                return Ok(exit_code::OK);
+            }
+            let agent = client.remove_agent(&agent.id.to_string()).await?;
             if ui.is_json() {
                 ui.json(&AgentForm::new(&agent, &name))?;
             } else {

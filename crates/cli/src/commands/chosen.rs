@@ -67,8 +67,11 @@ impl Chosen {
         if !is_found && !self.dry_run {
             return Ok(Some(Operands { who: self.who.clone(), are_found: false }));
         }
-        let found =
-            if is_found { self.found(app, client, deed).await? } else { self.named(app, client).await? };
+        let found = if is_found {
+            self.found(app, client, deed).await?
+        } else {
+            named(app, client, &self.who).await?
+        };
         let count = words::plural(found.len() as u64, "session", "sessions");
         if self.dry_run {
             would_be(app, client, &found, deed.done).await?;
@@ -107,18 +110,6 @@ impl Chosen {
         Ok(Some(Operands { who, are_found: is_found }))
     }
 
-    async fn named(&self, app: &App, client: &Client) -> Result<Vec<Session>, Failure> {
-        let mut named: Vec<Session> = Vec::with_capacity(self.who.len());
-        for who in &self.who {
-            let session = client.session(&app.who(client, who).await?).await?;
-            // Named twice, by its name and by its id, it is one.
-            if named.iter().all(|other| other.id != session.id) {
-                named.push(session);
-            }
-        }
-        Ok(named)
-    }
-
     async fn found(&self, app: &App, client: &Client, deed: &Deed) -> Result<Vec<Session>, Failure> {
         let filter = self.filters.resolve(app, client, false).await?;
         let scope = match filter.scope {
@@ -142,6 +133,19 @@ impl Chosen {
         }
         Ok(last)
     }
+}
+
+/// Those that were named, each once.
+pub(super) async fn named(app: &App, client: &Client, who: &[String]) -> Result<Vec<Session>, Failure> {
+    let mut named: Vec<Session> = Vec::with_capacity(who.len());
+    for who in who {
+        let session = client.session(&app.who(client, who).await?).await?;
+        // Named twice, by its name and by its id, it is one.
+        if named.iter().all(|other| other.id != session.id) {
+            named.push(session);
+        }
+    }
+    Ok(named)
 }
 
 /// Says whether nobody has gone on with a session in its conversation, whether that one fits or not.

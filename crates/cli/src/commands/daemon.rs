@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::{config, daemon_logs};
 use crate::{
     app::App,
+    consent::DryRun,
     exit_code,
     failure::Failure,
     form::StatusForm,
@@ -40,9 +41,14 @@ enum Verb {
         /// Stop all sessions first, in an orderly way
         #[arg(long)]
         stop_sessions: bool,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// End it and start it anew, as the version of this program; agents go on meanwhile
-    Restart,
+    Restart {
+        #[command(flatten)]
+        dry: DryRun,
+    },
     /// How it is; exit 7 when none runs
     Status,
     /// What it says
@@ -68,8 +74,10 @@ pub(crate) async fn run(app: &App, args: DaemonArgs) -> Result<u8, Failure> {
             config::remark_unknown(app);
             show(app, &client.status().await?)?;
         }
-        Verb::Stop { stop_sessions } => stop(app, stop_sessions).await?,
-        Verb::Restart => restart(app).await?,
+        Verb::Stop { stop_sessions, dry } if dry.is_wanted() => would(app, dry, stop_sessions, "end").await?,
+        Verb::Restart { dry } if dry.is_wanted() => would(app, dry, false, "end and start anew").await?,
+        Verb::Stop { stop_sessions, .. } => stop(app, stop_sessions).await?,
+        Verb::Restart { .. } => restart(app).await?,
         Verb::Status => show(app, &app.running_client().await?.status().await?)?,
         Verb::Logs(args) => daemon_logs::run(app, args).await?,
         // The binary becomes the daemon before it becomes a command line, and then it is asked for nothing else.
@@ -123,6 +131,18 @@ pub(super) fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> 
         lines.push(line.faint("   ostler node drain --end"));
     }
     lines
+}
+
+/// What would become of the daemon, and of whom it looks after.
+async fn would(app: &App, dry: DryRun, stop_sessions: bool, what: &str) -> Result<(), Failure> {
+    let status = app.running_client().await?.status().await?;
+    let sessions = words::plural(status.live_sessions, "session", "sessions");
+    let then = match stop_sessions {
+        true => format!("and stop {sessions} first"),
+        false => format!("{sessions} go on meanwhile"),
+    };
+    dry.said(&app.ui, &format!("{what} the daemon (pid {}); {then}", status.pid), &StatusForm::new(&status))?;
+    Ok(())
 }
 
 async fn stop(app: &App, stop_sessions: bool) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::{
     app::{App, absolute},
+    consent::DryRun,
     exit_code,
     failure::Failure,
     output::{Line, Tone},
@@ -34,7 +35,10 @@ enum Verb {
     /// Rebuild everything derived from the log
     Reindex,
     /// Give room back to the disk that the database does not use; needs as much again while it works
-    Vacuum,
+    Vacuum {
+        #[command(flatten)]
+        dry: DryRun,
+    },
     /// Copy the store while it is in use
     Backup {
         /// A directory that does not exist yet
@@ -78,7 +82,15 @@ pub(crate) async fn run(app: &App, args: DbArgs) -> Result<u8, Failure> {
             work(app, client.reindex_store().await?).await?;
             done(app, "reindexed: everything derived is made anew from the log", None)
         }
-        Verb::Vacuum => vacuum(app, client.vacuum_store().await?).await,
+        Verb::Vacuum { dry } => {
+            let bytes = client.status().await?.store.database_bytes;
+            let deed = format!("write the database anew, which has {}", words::bytes(bytes));
+            let form = VacuumForm { done: false, bytes_before: bytes, bytes };
+            match dry.said(&app.ui, &deed, &form)? {
+                true => Ok(exit_code::OK),
+                false => vacuum(app, client.vacuum_store().await?).await,
+            }
+        }
         Verb::Backup { destination } => {
             let destination = absolute(&destination)?;
             work(app, client.backup_store(&destination).await?).await?;

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::{
     app::App,
+    consent::DryRun,
     exit_code,
     failure::Failure,
     form::MessageForm,
@@ -55,6 +56,8 @@ enum Verb {
         /// Their ids, or parts of them
         #[arg(value_name = "MESSAGE", required = true)]
         ids: Vec<String>,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// Have one that waits be told sooner, or to somebody else
     #[command(group(clap::ArgGroup::new("place").required(true).args(["first", "before", "to"])))]
@@ -79,6 +82,8 @@ enum Verb {
         /// Do not ask
         #[arg(short, long)]
         yes: bool,
+        #[command(flatten)]
+        dry: DryRun,
     },
 }
 
@@ -114,15 +119,18 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             let text = if text == "-" { input::whole(&app.ui)? } else { text };
             tell(app, &[client.edit_message(&id, &text).await?], "says something else now")
         }
-        Verb::Rm { ids } => {
+        Verb::Rm { ids, dry } => {
             let mut taken = Vec::new();
+            if dry.is_wanted() {
+                for id in &ids {
+                    taken.push(client.message(id).await?);
+                }
+                return tell_some(app, &taken, "would be taken back");
+            }
             for id in &ids {
                 taken.push(client.cancel_message(id).await?);
             }
-            match taken.as_slice() {
-                [one] => tell(app, std::slice::from_ref(one), "taken back"),
-                many => tell_all(app, many, "taken back"),
-            }
+            tell_some(app, &taken, "taken back")
         }
         Verb::Move { id, before, to, .. } => {
             let place = match (before, to) {
@@ -132,8 +140,11 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             };
             tell(app, &[client.move_message(&id, place).await?], "waits there now")
         }
-        Verb::Clear { who, yes } => {
+        Verb::Clear { who, yes, dry } => {
             let who = app.addressee(&client, &who).await?;
+            if dry.is_wanted() {
+                return tell_all(app, &client.messages_in_order(&who).await?, "would be taken back");
+            }
             if app.ui.has_person() && !yes {
                 let waiting = client.messages_in_order(&who).await?;
                 let count = words::plural(waiting.len() as u64, "message", "messages");
@@ -149,6 +160,14 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             }
             tell_all(app, &taken, "taken back")
         }
+    }
+}
+
+/// Says what was done to those that were named: one is its own document.
+fn tell_some(app: &App, messages: &[Delivery], done: &str) -> Result<u8, Failure> {
+    match messages {
+        [_] => tell(app, messages, done),
+        many => tell_all(app, many, done),
     }
 }
 

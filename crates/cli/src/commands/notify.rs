@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::config::{self, Entry};
 use crate::{
     app::{App, absolute},
+    consent::DryRun,
     exit_code,
     failure::Failure,
     listing::{self, Found, List, ListArgs, Screen},
@@ -47,6 +48,8 @@ enum Verb {
         /// Its name
         #[arg(value_name = "NAME")]
         name: String,
+        #[command(flatten)]
+        dry: DryRun,
     },
 }
 
@@ -149,7 +152,7 @@ pub(crate) async fn run(app: &App, args: NotifyArgs) -> Result<u8, Failure> {
         Verb::Ls(args) => return listing::run(app, None, &args, &Channels { app, args: &args }).await,
         Verb::Add(args) => add(app, *args)?,
         Verb::Test { name } => test(app, &name).await?,
-        Verb::Rm { name } => rm(app, &name)?,
+        Verb::Rm { name, dry } => rm(app, &name, dry)?,
     }
     Ok(exit_code::OK)
 }
@@ -235,8 +238,11 @@ async fn test(app: &App, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn rm(app: &App, name: &str) -> Result<(), Failure> {
+fn rm(app: &App, name: &str, dry: DryRun) -> Result<(), Failure> {
     let channel = known(app, name)?;
+    if dry.said(&app.ui, &format!("tell {name} no more"), &ChannelForm::new(&channel))? {
+        return Ok(());
+    }
     config::remove_channel(app, name)?;
     if app.ui.is_json() {
         return app.ui.json(&ChannelForm::new(&channel));

@@ -14,6 +14,7 @@ mod cli;
 mod clients;
 mod clocks;
 mod config;
+mod consent;
 mod control;
 mod conversations;
 mod copies;

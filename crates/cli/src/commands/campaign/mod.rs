@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::{
     app::{App, absolute, person_home},
     commands::config,
+    consent::Consent,
     exit_code,
     failure::Failure,
     form::CampaignForm,
@@ -115,6 +116,8 @@ enum Verb {
         /// Name, id or a path in it
         #[arg(value_name = "CAMPAIGN")]
         who: String,
+        #[command(flatten)]
+        consent: Consent,
     },
 }
 
@@ -198,8 +201,13 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
                 ui.data(&line.plain(format!("  is at {path}; its policy is as it was")))?;
             }
         }
-        Verb::Rm { who } => {
-            let campaign = client.remove_campaign(&app.campaign_operand(&who)?).await?;
+        Verb::Rm { who, consent } => {
+            let campaign = client.campaign(&app.campaign_operand(&who)?).await?;
+            let deed = format!("forget campaign {}; its directory and its record stay", campaign.name);
+            if !consent.given(ui, &deed, &CampaignForm::new(&campaign))? {
+                return Ok(exit_code::OK);
+            }
+            let campaign = client.remove_campaign(&campaign.id.to_string()).await?;
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {

@@ -24,6 +24,7 @@ use ostler_domain::{
 use super::with_runtime;
 use crate::{
     app::App,
+    consent::DryRun,
     exit_code,
     failure::Failure,
     held_file::hold,
@@ -61,6 +62,8 @@ enum Verb {
     Unset {
         /// Such as providers.codex.model, or providers.codex for all of it
         key: String,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// Open the file in your editor; it is replaced when the daemon would understand it
     Edit,
@@ -93,7 +96,16 @@ pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
             Ok(exit_code::OK)
         }
         Verb::Set { settings } => changed(app, change::typed(settings)?),
-        Verb::Unset { key } => changed(app, vec![change::Wish::unset(&key)?]),
+        Verb::Unset { key, dry } => {
+            let wish = change::Wish::unset(&key)?;
+            // Also where it cannot be taken back.
+            wish.make(&mut file::read(&path)?)?;
+            let form = serde_json::json!({ "key": wish.key() });
+            match dry.said(&app.ui, &format!("unset {}", wish.key()), &form)? {
+                true => Ok(exit_code::OK),
+                false => changed(app, vec![wish]),
+            }
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::agent::typed;
 use crate::{
     app::{App, campaign_names},
+    consent::{Consent, DryRun},
     exit_code,
     failure::Failure,
     form::ConversationForm,
@@ -81,6 +82,8 @@ enum Verb {
         /// The fresh one has the metadata and the settings of the old one
         #[arg(long)]
         keep_metadata: bool,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// Begin a new conversation as a copy of it, which stays as it is
     Fork(super::fork::ForkArgs),
@@ -89,6 +92,8 @@ enum Verb {
         /// Name, CAMPAIGN/NAME, id or part of one, or a session of it
         #[arg(value_name = "CONVERSATION")]
         who: String,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// Open one again that was archived or removed
     Reopen {
@@ -102,6 +107,8 @@ enum Verb {
         /// Name, CAMPAIGN/NAME, id or part of one, or a session of it
         #[arg(value_name = "CONVERSATION")]
         who: String,
+        #[command(flatten)]
+        consent: Consent,
     },
     /// Remove all open ones that nobody has used for long, after saying how many they are
     Prune(prune::PruneArgs),
@@ -157,28 +164,47 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
             (conversation, "set; what its sessions are started with holds from the next one on".to_owned())
         }
         Verb::Label { who, label } => return label_it(app, &client, &who, &label).await,
-        Verb::Reset { who, keep_metadata } => {
-            let fresh =
-                client.reset_conversation(&app.addressee(&client, &who).await?, keep_metadata).await?;
+        Verb::Reset { who, keep_metadata, dry } => {
+            let (old, campaign) = described(app, &client, &who).await?;
+            let deed =
+                format!("close conversation {} and open a fresh one under the key {}", old.name, old.key);
+            if dry.said(&app.ui, &deed, &ConversationForm::new(&old, &campaign))? {
+                return Ok(exit_code::OK);
+            }
+            let fresh = client.reset_conversation(&old.id.to_string(), keep_metadata).await?;
             let old = fresh.replaces.map(|id| id.short()).unwrap_or_default();
             let told = format!("begins anew under the key {}; what was said is in {old}", fresh.key);
             (fresh, told)
         }
-        Verb::Archive { who } => {
-            let closed = client
-                .close_conversation(&app.addressee(&client, &who).await?, CloseReason::Archived)
-                .await?;
+        Verb::Archive { who, dry } => {
+            let (open, campaign) = described(app, &client, &who).await?;
+            let deed = format!("close conversation {} for good; all of it stays readable", open.name);
+            if dry.said(&app.ui, &deed, &ConversationForm::new(&open, &campaign))? {
+                return Ok(exit_code::OK);
+            }
+            let closed = client.close_conversation(&open.id.to_string(), CloseReason::Archived).await?;
             (closed, "is archived; all of it stays readable".to_owned())
         }
-        Verb::Rm { who } => {
-            let closed =
-                client.close_conversation(&app.addressee(&client, &who).await?, CloseReason::Removed).await?;
+        Verb::Rm { who, consent } => {
+            let (open, campaign) = described(app, &client, &who).await?;
+            let deed = format!("close conversation {} and have what was said in it deleted", open.name);
+            if !consent.given(&app.ui, &deed, &ConversationForm::new(&open, &campaign))? {
+                return Ok(exit_code::OK);
+            }
+            let closed = client.close_conversation(&open.id.to_string(), CloseReason::Removed).await?;
             let told = "is removed; what was said in it is announced to be deleted, and then is: ostler retention plan";
             (closed, told.to_owned())
         }
         Verb::Reopen { who } => (client.reopen_conversation(&who).await?, "is open again".to_owned()),
     };
     tell(app, &client, &conversation, &told).await
+}
+
+/// The conversation that is meant, and its campaign's name.
+async fn described(app: &App, client: &Client, who: &str) -> Result<(Conversation, String), Failure> {
+    let conversation = client.conversation(&app.addressee(client, who).await?).await?;
+    let campaign = app.campaign_name(client, &conversation.campaign).await;
+    Ok((conversation, campaign))
 }
 
 /// `ostler label`, which is the same without the noun.

@@ -8,10 +8,11 @@ use ostler_domain::{
     mission::{Beside, State, Wait},
 };
 
-use super::{Who, show, told};
+use super::{Who, form::MissionForm, show, told};
 use crate::{
     app::App,
     commands::retention::MissionStepForm,
+    consent::Consent,
     exit_code,
     failure::Failure,
     output::{Line, Tone},
@@ -26,15 +27,26 @@ pub(super) struct RmArgs {
     /// Assignments that have not begun; none: what a mission that is over has left behind
     #[arg(value_name = "NAME")]
     which: Vec<String>,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 pub(super) async fn run(app: &App, args: RmArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    if args.which.is_empty() {
-        return clear(app, &client, &args.who.who).await;
+    let meant = client.mission(&args.who.who).await?.mission;
+    let (campaign, id) = (app.campaign_name(&client, &meant.campaign).await, meant.id.to_string());
+    let deed = match args.which.as_slice() {
+        [] => format!("remove what mission {} has left behind; its record stays", meant.name),
+        which => format!("remove {} of mission {}", which.join(", "), meant.name),
+    };
+    if !args.consent.given(&app.ui, &deed, &MissionForm::new(&meant, &campaign))? {
+        return Ok(exit_code::OK);
     }
-    let before = show::state(&client, &args.who.who).await?;
-    let mission = client.remove_assignments(&args.who.who, &args.which).await?;
+    if args.which.is_empty() {
+        return clear(app, &client, &id).await;
+    }
+    let before = show::state(&client, &id).await?;
+    let mission = client.remove_assignments(&id, &args.which).await?;
     told(app, &client, &mission, &format!("removed {}", args.which.join(", "))).await?;
     let (after, _) = client.mission_state(&mission.id.to_string()).await?;
     for line in inherited(&before, &after, words::now()) {

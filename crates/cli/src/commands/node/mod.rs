@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use crate::{
     app::App,
     commands::config,
+    consent::DryRun,
     exit_code,
     failure::Failure,
     listing::{self, Found, List, ListArgs, Screen},
@@ -59,6 +60,8 @@ enum Verb {
     Rm {
         /// Its name here
         name: String,
+        #[command(flatten)]
+        dry: DryRun,
     },
 }
 
@@ -78,12 +81,16 @@ pub(crate) async fn run(app: &App, args: NodeArgs) -> Result<u8, Failure> {
             listing::run(app, None, &list, &Nodes { home: &home, list: &list, batch: app.is_batch() }).await
         }
         Verb::Show { name } => show(app, &home, &name).await,
-        Verb::Rm { name } => {
+        Verb::Rm { name, dry } => {
             let mut named = nodes::named(&home)?;
             let Some(node) = named.remove(&name) else { return Err(nodes::unknown(&name, &named).into()) };
+            let form = Forgotten { name: &name, address: node.address.to_string() };
+            if dry.said(&app.ui, &format!("forget {name}, {}", form.address), &form)? {
+                return Ok(exit_code::OK);
+            }
             config::unset(app, &format!("nodes.{name}"))?;
             if app.ui.is_json() {
-                app.ui.json(&Forgotten { name: &name, address: node.address.to_string() })?;
+                app.ui.json(&form)?;
             }
             app.ui.remark(&Line::of(format!("{name} is forgotten")));
             Ok(exit_code::OK)
