@@ -2,9 +2,13 @@
 
 use std::fs;
 
-use crate::{error::ReadError, log, open::sidecar, session, store::Store};
+use ostler_domain::query::TRIAL_TICKET;
+use rusqlite::Connection;
 
-/// Sizes. Numbers of rows are the highest numbers given, so they count what was ever recorded.
+use crate::{convert::unsigned, error::ReadError, log, open::sidecar, session, store::Store};
+
+/// Sizes. Numbers of rows are the highest numbers given, so they count what was ever recorded; trials of providers that have
+/// ended are in no list, and not in these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
     pub db_bytes: u64,
@@ -26,11 +30,18 @@ impl Store {
                 db_bytes: bytes(&paths.db),
                 wal_bytes: bytes(&sidecar(&paths.db, "-wal")),
                 search_bytes: bytes(&paths.search),
-                sessions: session::last_number(&reader.connection)?.cast_unsigned(),
+                sessions: sessions(&reader.connection)?,
                 events: log::last_seq(&reader.connection)?,
                 searchable_to,
             })
         })
         .await
     }
+}
+
+fn sessions(connection: &Connection) -> Result<u64, ReadError> {
+    let ended_trials = connection
+        .prepare_cached("SELECT count(*) FROM session WHERE ticket = ?1 AND ended IS NOT NULL")?
+        .query_row([TRIAL_TICKET], |row| row.get(0))?;
+    Ok(unsigned(session::last_number(connection)?.saturating_sub(ended_trials)))
 }

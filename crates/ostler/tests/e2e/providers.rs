@@ -368,6 +368,12 @@ fn trials_of_providers_fill_no_list() {
     assert_eq!(answer(&home, &["ls", "-a", "-o", "json"])["sessions"], json!([]));
     let trials = answer(&home, &["ls", "-a", "--ticket", "ostler:trial", "-o", "json"]);
     assert_eq!(trials["sessions"][0]["id"], session);
+    for prompt in ["one", "two"] {
+        provider(&home, &["-p", "script", prompt]);
+    }
+    let listed = run(&home, &["ls", "-a", "--limit", "1"]);
+    let err = String::from_utf8_lossy(&listed.stderr);
+    assert!(err.contains("1 of 2 shown"), "it is not counted either: {err}");
 }
 
 #[test]
