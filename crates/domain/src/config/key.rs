@@ -181,7 +181,11 @@ pub fn find(words: &[String]) -> Result<Place, UnknownKey> {
                 nearest: nearest(field, Node::KEYS).map(|field| format!("{NODES}.{name}.{field}")),
             }),
         },
-        [PROVIDERS, name, rest @ ..] => of_provider(name, rest).map(|kind| place(kind, Holds::NextSession)),
+        [PROVIDERS, name, rest @ ..] => {
+            // How many may run is asked for whenever it is looked who may start.
+            let holds = if rest.last() == Some(&"sessions") { Holds::AtOnce } else { Holds::NextSession };
+            of_provider(name, rest).map(|kind| place(kind, holds))
+        }
         [section, presets, name] if [*section, *presets] == PRESETS_AT => {
             let names = || PRESETS.iter().filter_map(|preset| preset.name.strip_prefix('@'));
             if names().any(|known| known == *name) {
@@ -384,6 +388,10 @@ mod tests {
         let holds = |key: &str| find(&key.split('.').map(str::to_owned).collect::<Vec<_>>()).unwrap().holds;
         assert_eq!([holds("http.allowed_hosts"), holds("hub.url")], [Holds::AtOnce; 2]);
         assert_eq!(holds("http.listen"), Holds::NextStart, "it stays where it is");
+        for key in ["providers.script.sessions", "providers.codex.profiles.work.sessions"] {
+            assert_eq!(holds(key), Holds::AtOnce, "whoever waits for a slot has it");
+        }
+        assert_eq!(holds("providers.codex.model"), Holds::NextSession);
         assert!(READ_ALWAYS.iter().all(|name| KEYS.iter().any(|key| key.name == *name)));
     }
 
