@@ -119,8 +119,9 @@ pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode 
             let elsewhere = cli.node().filter(|node| ![Node::HERE, Node::ALL].contains(&node.as_str()));
             // What a name stands for is said by a file of this machine's; without a home there is none.
             let home = ostler_client::home().ok();
-            let host = elsewhere.as_ref().zip(home).and_then(|(node, home)| nodes::address(&home, node));
-            let ui = Ui::new(terminals.about(elsewhere, host), cli.ui_options());
+            let program_there =
+                elsewhere.as_ref().zip(home).and_then(|(node, home)| nodes::program_there(&home, node));
+            let ui = Ui::new(terminals.about(elsewhere, program_there), cli.ui_options());
             let app = app::App::new(ui, program, cli.node());
             let verb = args::plain_words(&args).next().unwrap_or("ls");
             let began = std::time::Instant::now();

@@ -7,7 +7,7 @@ use ostler_domain::{
     Reason, Refusal,
     config::Config,
     node::{Address, Node},
-    text::{nearest, one_line},
+    text::{nearest, one_line, shell_word},
 };
 
 use crate::failure::Failure;
@@ -66,12 +66,12 @@ pub(crate) fn find(home: &Home, typed: &str, batch: bool) -> Result<Where, Failu
     }
 }
 
-/// What SSH is told to get to a machine; none where nobody knows it.
-pub(crate) fn address(home: &Home, typed: &str) -> Option<String> {
+/// What SSH is told to get to Ostler on a machine, `ssh://build1 ostler`; none where nobody knows it.
+pub(crate) fn program_there(home: &Home, typed: &str) -> Option<String> {
     if Address::parse(typed).is_ok() {
-        return Some(typed.to_owned());
+        return Some(format!("{typed} ostler"));
     }
-    named(home).ok()?.get(typed).map(|node| node.address.to_string())
+    named(home).ok()?.get(typed).map(|node| format!("{} {}", node.address, shell_word(node.program())))
 }
 
 pub(crate) fn unknown(typed: &str, named: &BTreeMap<String, Node>) -> Refusal {

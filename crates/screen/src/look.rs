@@ -13,8 +13,8 @@ pub struct Look {
     pub width: Option<usize>,
     /// Another machine that was asked: what is shown to be typed is meant for it.
     pub node: Option<String>,
-    /// What SSH is told to get there, where that is known.
-    pub host: Option<String>,
+    /// What SSH is told to get to Ostler there, `ssh://build1 ostler`, where that is known.
+    pub program_there: Option<String>,
 }
 
 /// Which characters are shown as they are.
@@ -30,11 +30,11 @@ pub enum Letters {
 impl Look {
     /// Neither colour nor anything special.
     pub const fn plain(width: Option<usize>) -> Self {
-        Self { colour: false, letters: Letters::All, in_place: false, width, node: None, host: None }
+        Self { colour: false, letters: Letters::All, in_place: false, width, node: None, program_there: None }
     }
 
     pub const fn coloured(width: Option<usize>) -> Self {
-        Self { colour: true, letters: Letters::All, in_place: true, width, node: None, host: None }
+        Self { colour: true, letters: Letters::All, in_place: true, width, node: None, program_there: None }
     }
 
     /// A command as it is to be typed here: of the machine that was asked, or over there where it looks at that one's files.
@@ -50,9 +50,10 @@ impl Look {
             Place::Asked => format!("ostler --node {node} {rest}").into(),
             Place::There => {
                 // SSH takes an address as it is.
-                let host = if node.contains("://") { Some(node) } else { self.host.as_ref() };
-                let host = host.map_or("HOST", String::as_str);
-                format!("ssh -t {host} ostler {rest}").into()
+                let unnamed =
+                    || if node.contains("://") { format!("{node} ostler") } else { "HOST ostler".to_owned() };
+                let program = self.program_there.clone().unwrap_or_else(unnamed);
+                format!("ssh -t {program} {rest}").into()
             }
         }
     }
@@ -100,10 +101,10 @@ pub struct Terminals {
 impl Terminals {
     /// The same, about what another machine said.
     #[must_use]
-    pub fn about(mut self, node: Option<String>, host: Option<String>) -> Self {
+    pub fn about(mut self, node: Option<String>, program_there: Option<String>) -> Self {
         for look in [&mut self.out, &mut self.err] {
             look.node.clone_from(&node);
-            look.host.clone_from(&host);
+            look.program_there.clone_from(&program_there);
         }
         self
     }
@@ -154,7 +155,7 @@ fn look(is_terminal: bool, columns: Option<usize>, vars: &dyn Fn(&str) -> Option
             .or_else(|| set("COLUMNS").and_then(|columns| columns.parse().ok()))
             .filter(|width| *width > 0),
         node: None,
-        host: None,
+        program_there: None,
     }
 }
 
@@ -221,8 +222,9 @@ mod tests {
         assert_eq!(shown(&there, "ostler provider ls"), "ostler --node build1 provider ls");
         // What is of a machine's own files and programs is done over there.
         assert_eq!(shown(&there, "ostler provider login codex"), "ssh -t HOST ostler provider login codex");
-        let known = Look { host: Some("ssh://build1.example".to_owned()), ..there.clone() };
-        let login = "ssh -t ssh://build1.example ostler provider login codex";
+        let program = "ssh://build1.example /opt/ostler".to_owned();
+        let known = Look { program_there: Some(program), ..there.clone() };
+        let login = "ssh -t ssh://build1.example /opt/ostler provider login codex";
         assert_eq!(shown(&known, "ostler provider login codex"), login);
         let far = Look { node: Some("ssh://ann@far:2222".to_owned()), ..Look::plain(None) };
         assert_eq!(shown(&far, "ostler config edit"), "ssh -t ssh://ann@far:2222 ostler config edit");

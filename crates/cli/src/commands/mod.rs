@@ -380,9 +380,9 @@ pub(crate) fn run(app: &App, typed: Option<Command>, verb: &str) -> Result<u8, F
         return inside::run(app, &socket, command, verb);
     }
     if let Some(node) = app.node().filter(|_| !command.is_of_any_machine()) {
-        let host = nodes::address(&app.home()?, node).unwrap_or_else(|| "HOST".to_owned());
+        let program = nodes::program_there(&app.home()?, node).unwrap_or_else(|| "HOST ostler".to_owned());
         return Err(Refusal::invalid(format!("ostler {verb} works on this machine only"))
-            .hint(format!("ssh -t {host} ostler {verb} …"), "does it over there")
+            .hint(format!("ssh -t {program} {verb} …"), "does it over there")
             .into());
     }
     match command {

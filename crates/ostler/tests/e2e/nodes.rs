@@ -205,7 +205,7 @@ async fn another_machine_does_what_is_asked_from_here() {
     // What looks at files here is not asked of somebody else, and a path here is none there.
     for (args, code, word) in [
         (&["exec", "--node", "far", "--", "git", "status"][..], 2, "works on this machine only"),
-        (&["--node", "far", "exec", "--", "git", "status"], 2, " ostler exec …"),
+        (&["--node", "far", "exec", "--", "git", "status"], 2, &format!(" {OSTLER} exec …")),
         (&["run", "--node", "far", "hi"], 2, "which campaign of far is meant"),
         (&["ls", "--node", "far", "-C", "."], 2, "is a path here"),
         (&["ls", "--node", "far1"], 3, "--node far"),
