@@ -12,12 +12,12 @@ use ostler_domain::{
 };
 
 use crate::{
-    Program,
+    Program, commands,
     failure::Failure,
     keys,
     last::LastSession,
     nodes::{self, Where},
-    output::{Line, Ui},
+    output::{Line, Table, Ui},
     reboot::{self, ToldBoot},
     screen::{self, sessions::CampaignNames},
     words,
@@ -31,13 +31,21 @@ pub(crate) struct App {
     pub(crate) program: Program,
     /// What `--node` names.
     node: Option<String>,
+    /// The command, as `ostler-campaign-ls`.
+    command: String,
     /// This command has said that the machine restarted, or says so in its own way.
     has_told_restart: AtomicBool,
 }
 
 impl App {
-    pub(crate) fn new(ui: Ui, program: Program, node: Option<String>) -> Self {
-        Self { ui, program, node, has_told_restart: AtomicBool::new(false) }
+    pub(crate) fn new(ui: Ui, program: Program, node: Option<String>, command: String) -> Self {
+        Self { ui, program, node, command, has_told_restart: AtomicBool::new(false) }
+    }
+
+    /// The table that this command shows, with nothing in it; none where it depends on what else is asked for.
+    pub(crate) fn table(&self) -> Option<Table> {
+        let is_known = self.node.is_none() && self.command != "ostler-cost";
+        is_known.then(|| commands::empty_table(&self.command))?
     }
 
     /// The machine whose daemon is asked.

@@ -6,7 +6,7 @@ mod groups;
 use std::ffi::OsString;
 
 use clap::{
-    Args, CommandFactory, FromArgMatches, Parser,
+    ArgMatches, Args, CommandFactory, FromArgMatches, Parser,
     builder::{
         Styles,
         styling::{AnsiColor, Effects},
@@ -37,6 +37,9 @@ pub(crate) struct Cli {
     /// None: the live screen, or the list of sessions.
     #[command(subcommand)]
     pub(crate) command: Option<commands::Command>,
+    /// Which that is, by its names in the tree: `ostler-campaign-ls`.
+    #[arg(skip)]
+    pub(crate) path: String,
 }
 
 #[derive(Debug, Args)]
@@ -62,6 +65,16 @@ struct Options {
 }
 
 impl Cli {
+    fn matched(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut path = "ostler".to_owned();
+        let mut below = matches;
+        while let Some((name, verb)) = below.subcommand() {
+            path = format!("{path}-{name}");
+            below = verb;
+        }
+        Ok(Self { path, ..Self::from_arg_matches(matches)? })
+    }
+
     pub(crate) fn node(&self) -> Option<String> {
         self.options.node.clone()
     }
@@ -99,14 +112,14 @@ pub(crate) fn plain_words(args: &[OsString]) -> impl Iterator<Item = &str> {
 pub(crate) fn parse(args: &[OsString], version: &'static str) -> Result<Cli, clap::Error> {
     // Most of the time that a listing takes would go into a tree of which it needs one leaf.
     if let Ok(matches) = Cli::command().version(version).try_get_matches_from_mut(args) {
-        return Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command(version)));
+        return Cli::matched(&matches).map_err(|error| error.format(&mut command(version)));
     }
     let mut command = command(version);
     let matches = match command.try_get_matches_from_mut(args) {
         Err(error) if is_about_consent(&error) => command.try_get_matches_from_mut(without_consent(args)),
         outcome => outcome,
     }?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    Cli::matched(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Those that ask have it in their help; all others take it too, so that nobody has to know which do.

@@ -122,7 +122,7 @@ pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode 
             let program_there =
                 elsewhere.as_ref().zip(home).and_then(|(node, home)| nodes::program_there(&home, node));
             let ui = Ui::new(terminals.about(elsewhere, program_there), cli.ui_options());
-            let app = app::App::new(ui, program, cli.node());
+            let app = app::App::new(ui, program, cli.node(), cli.path);
             let verb = args::plain_words(&args).next().unwrap_or("ls");
             let began = std::time::Instant::now();
             let outcome = commands::run(&app, cli.command, verb);

@@ -154,8 +154,9 @@ pub(crate) async fn run<L: List>(
     let ui = &app.ui;
     let screen = list.screen(&found).await?;
     ui.page();
-    if let Some(table) = screen.table {
-        ui.data_lines(&chosen(app, args, table)?.lines(ui.out_look()))?;
+    match screen.table {
+        Some(table) => ui.data_lines(&chosen(app, args, table)?.lines(ui.out_look()))?,
+        None => _ = app.table().map(|table| chosen(app, args, table)).transpose()?,
     }
     ui.data_lines(&folded(&screen.below, ui.out_look()))?;
     // Help for who looks, not rows for who reads.

@@ -2,14 +2,20 @@
 
 use super::{config, hub, mission, node, notify, policy, price, provider, share, token, usage};
 use crate::{
+    output::Table,
     screen::{self, cost::Sum, sessions::CampaignNames},
     words,
 };
 
 /// `command` as `ostler-campaign-ls`. None for what shows no list.
 pub(crate) fn columns(command: &str) -> Option<Vec<String>> {
+    Some(empty_table(command)?.names().into_iter().filter(|name| !name.is_empty()).collect())
+}
+
+/// The table that a command shows, with nothing in it.
+pub(crate) fn empty_table(command: &str) -> Option<Table> {
     let now = words::now();
-    let table = match command.strip_prefix("ostler-")? {
+    Some(match command.strip_prefix("ostler-")? {
         "ls" | "find" | "session-ls" | "session-find" => screen::sessions::table(&[], now),
         "agent-ls" => screen::agent::table(&[], now),
         "approval" | "approval-ls" => screen::approval::table(&[], now),
@@ -28,13 +34,12 @@ pub(crate) fn columns(command: &str) -> Option<Vec<String>> {
         "search" => screen::search::table(&[], now),
         "ticket-ls" => screen::ticket::table(&[], now),
         "worktree-ls" => screen::worktree::table(&[], None, now),
-        "config-show" => return Some(config::columns()),
-        "node-ls" => return Some(node::columns()),
-        "policy-show" => return Some(policy::columns()),
-        "price-ls" => return Some(price::columns()),
-        "provider-ls" => return Some(provider::columns()),
-        "usage-audit" => return Some(usage::columns()),
+        "config-show" => config::empty_table(),
+        "node-ls" => node::empty_table(),
+        "policy-show" => policy::empty_table(),
+        "price-ls" => price::empty_table(),
+        "provider-ls" => provider::empty_table(),
+        "usage-audit" => usage::empty_table(),
         _ => return None,
-    };
-    Some(table.names().into_iter().filter(|name| !name.is_empty()).collect())
+    })
 }

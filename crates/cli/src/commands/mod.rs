@@ -85,7 +85,7 @@ mod version;
 mod wait;
 mod worktree;
 
-pub(crate) use columns::columns;
+pub(crate) use columns::{columns, empty_table};
 pub(crate) use config::provider_settings;
 pub(crate) use daemon::{is_gone, start_time};
 

@@ -245,9 +245,9 @@ impl List for ModelPrices {
     }
 }
 
-/// What its list has.
-pub(super) fn columns() -> Vec<String> {
-    listed(&[]).names()
+/// With nothing in it yet.
+pub(super) fn empty_table() -> Table {
+    listed(&[])
 }
 
 fn listed(rows: &[ModelPrice]) -> Table {

@@ -220,7 +220,7 @@ fn table(audited: &[Audited]) -> Table {
     }
     table
 }
-/// What its list has.
-pub(super) fn columns() -> Vec<String> {
-    table(&[]).names()
+/// With nothing in it yet.
+pub(super) fn empty_table() -> Table {
+    table(&[])
 }

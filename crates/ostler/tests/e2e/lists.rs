@@ -134,12 +134,13 @@ fn columns_heads_and_limits_are_asked_for_alike() {
         ok(&home, &["cost", "--by", "agent", "--columns", "agent,cost", "--no-headers"]),
         "web   $5.00\napi   $2.00\nTOTAL $7.00\n"
     );
-    let wrong = home.run(&["approval", "ls", "-a", "--columns", "colour"]);
-    assert!(wrong.status.success(), "nothing is listed, so nothing is chosen");
-    let wrong = home.run(&["ls", "-a", "--columns", "colour"]);
-    let err = String::from_utf8(wrong.stderr).unwrap();
-    assert_eq!(wrong.status.code(), Some(2), "{err}");
-    assert!(err.contains("there is no column \"colour\"") && err.contains("agent"), "{err}");
+    // Also where nothing is listed.
+    for args in [&["approval", "ls", "-a"][..], &["ls", "-a"]] {
+        let wrong = home.run(&[args, &["--columns", "colour"]].concat());
+        let err = String::from_utf8(wrong.stderr).unwrap();
+        assert_eq!(wrong.status.code(), Some(2), "{err}");
+        assert!(err.contains("there is no column \"colour\"") && err.contains("agent"), "{err}");
+    }
     assert_eq!(home.run(&["ls", "--columns", "id", "-o", "json"]).status.code(), Some(2));
     assert_eq!(home.run(&["ls", "-w"]).status.code(), Some(2), "nothing is drawn into a pipe");
     // What is alone means the list of sessions.

@@ -10,7 +10,7 @@ mod key_command;
 mod show;
 
 pub(crate) use entries::{Entry, add_entry, remove_channel};
-pub(super) use show::columns;
+pub(super) use show::empty_table;
 
 use std::collections::BTreeMap;
 

@@ -300,9 +300,9 @@ fn not_set(key: &str) -> Refusal {
     refusal.hint("ostler config show", "prints everything that holds")
 }
 
-/// What its list has.
-pub(in crate::commands) fn columns() -> Vec<String> {
-    table(&[]).names()
+/// With nothing in it yet.
+pub(in crate::commands) fn empty_table() -> Table {
+    table(&[])
 }
 
 #[cfg(test)]

@@ -298,9 +298,9 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// What its list has.
-pub(super) fn columns() -> Vec<String> {
-    table(&[]).names()
+/// With nothing in it yet.
+pub(super) fn empty_table() -> Table {
+    table(&[])
 }
 
 #[cfg(test)]

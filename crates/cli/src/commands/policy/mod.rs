@@ -2,7 +2,7 @@
 
 mod show;
 
-pub(super) use show::columns;
+pub(super) use show::empty_table;
 mod test;
 mod test_send;
 

@@ -123,9 +123,9 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// What its list has.
-pub(in crate::commands) fn columns() -> Vec<String> {
-    table(&[]).names()
+/// With nothing in it yet.
+pub(in crate::commands) fn empty_table() -> Table {
+    table(&[])
 }
 
 #[cfg(test)]

@@ -128,9 +128,9 @@ impl List for Providers<'_> {
     }
 }
 
-/// What its list has.
-pub(super) fn columns() -> Vec<String> {
-    listed(&[], None).0.names()
+/// With nothing in it yet.
+pub(super) fn empty_table() -> Table {
+    listed(&[], None).0
 }
 
 /// The programs, and what would let those work that cannot.
