@@ -92,7 +92,13 @@ fn refusal(path: &Path, done: &str, error: &io::Error) -> Refusal {
     let reason = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Reason::DiskFull,
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => Reason::StoreReadOnly,
+        // There is no such place, or a file is in it.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            Reason::InvalidArgument
+        }
         _ => Reason::Internal,
     };
-    Refusal::new(reason, format!("{} cannot be {done}", path.display())).because(error.to_string())
+    Refusal::new(reason, format!("{} cannot be {done}", path.display()))
+        .because(error.to_string())
+        .hint("export OSTLER_HOME=DIR", "has its files elsewhere: in a directory that you may write to")
 }

@@ -85,6 +85,33 @@ fn a_daemon_that_says_nothing_is_remarked_upon() {
 }
 
 #[test]
+fn a_home_that_cannot_be_made_says_what_to_do() {
+    let home = TestHome::new(OSTLER);
+    let output = home.command(&["ls"]).env("OSTLER_HOME", "/proc/nope").output().unwrap();
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(
+        words.contains("/proc/nope/state cannot be made") && words.contains("OSTLER_HOME=DIR"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_column_that_there_is_none_of_is_refused_in_an_empty_list_too() {
+    let home = shop();
+    for args in
+        [&["ls", "--columns", "xx"][..], &["find", "--columns", "xx"], &["agent", "ls", "--columns", "xx"]]
+    {
+        let output = home.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
+    }
+    for args in [&["ls", "--columns", "name,now"][..], &["message", "ls", "--columns", "next"]] {
+        let output = home.run(args);
+        assert!(output.status.success(), "{args:?}: {}", said(&output));
+    }
+}
+
+#[test]
 fn a_daemon_ends_with_its_home() {
     let home = shop();
     let daemon = home.daemon().unwrap();
