@@ -2,7 +2,11 @@
 
 use std::{
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use jiff::tz::TimeZone;
@@ -10,6 +14,7 @@ use ostler_client::{Client, Home, Session};
 use ostler_domain::{
     CampaignId, Reason, Refusal, SessionId, agent::Agent, home::DaemonFile, node::Node, query::Page,
 };
+use tokio::sync::Notify;
 
 use crate::{
     Program, commands,
@@ -24,7 +29,9 @@ use crate::{
 };
 
 /// How long a daemon may say nothing before that is said.
-const SILENCE: std::time::Duration = std::time::Duration::from_secs(3);
+const SILENCE: Duration = Duration::from_secs(3);
+/// How long it may say nothing more, not even how it is, before it is said to hang.
+const HANGS: Duration = Duration::from_secs(12);
 
 pub(crate) struct App {
     pub(crate) ui: Ui,
@@ -33,13 +40,15 @@ pub(crate) struct App {
     node: Option<String>,
     /// The command, as `ostler-campaign-ls`.
     command: String,
+    /// Told when the daemon hangs and nobody is there to wait for it.
+    hangs: Arc<Notify>,
     /// This command has said that the machine restarted, or says so in its own way.
     has_told_restart: AtomicBool,
 }
 
 impl App {
     pub(crate) fn new(ui: Ui, program: Program, node: Option<String>, command: String) -> Self {
-        Self { ui, program, node, command, has_told_restart: AtomicBool::new(false) }
+        Self { ui, program, node, command, has_told_restart: AtomicBool::new(false), hangs: Arc::default() }
     }
 
     /// The table that this command shows, with nothing in it; none where it depends on what else is asked for.
@@ -130,18 +139,49 @@ impl App {
         self.has_told_restart.store(true, Ordering::Relaxed);
     }
 
-    /// A daemon that is stopped or hangs takes connections, because the kernel does that, and says nothing.
+    /// A daemon that is stopped or hangs takes connections, because the kernel does that, and says nothing. A person may wait
+    /// for it; a program that waits for ever is worse than one that fails.
     fn remark_silence(&self, client: &Client, daemon: Option<&DaemonFile>) {
         let client = client.clone();
         let who = daemon.map_or_else(String::new, |daemon| format!(" (pid {})", daemon.pid));
         let silent = format!("note: no answer from the daemon{who} for {} s; waiting … ", SILENCE.as_secs());
-        let remark = self.ui.remark_later(&Line::of(silent).faint("ostler daemon logs may say why"));
+        let cure =
+            "ostler daemon restart ends it and starts another, agents go on; ostler daemon logs may say why";
+        let remark = self.ui.remark_later(&Line::of(silent).faint(cure));
+        let hangs = (!self.ui.has_person()).then(|| self.hangs.clone());
         tokio::spawn(async move {
             tokio::time::sleep(SILENCE).await;
-            if !client.has_answered() {
-                remark();
+            if client.has_answered() {
+                return;
+            }
+            remark();
+            let Some(hangs) = hangs else { return };
+            // What was asked may take its time; how it is takes none.
+            if tokio::time::timeout(HANGS, client.status()).await.is_err() && !client.has_answered() {
+                hangs.notify_one();
             }
         });
+    }
+
+    /// Does what is asked of the daemon, unless that hangs and there is nobody to wait.
+    pub(crate) async fn unless_it_hangs<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done,
+            () = self.hangs.notified() => Err(self.hung().into()),
+        }
+    }
+
+    fn hung(&self) -> Refusal {
+        let pid = self.home().ok().and_then(|home| daemon_file(&home)).map(|daemon| daemon.pid);
+        let who = pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+        let late = (SILENCE + HANGS).as_secs();
+        Refusal::new(Reason::DaemonUnreachable, format!("the daemon{who} has not answered for {late} s"))
+            .because("it takes connections and says nothing: it was stopped, or hangs")
+            .hint("ostler daemon restart", "ends it and starts another; agents go on meanwhile")
+            .hint("ostler halt", "kills all agents without it")
     }
 
     /// A connection to the daemon that runs, if one does.

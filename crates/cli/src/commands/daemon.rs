@@ -5,12 +5,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use ostler_client::{Client, NodeStatus};
 use ostler_domain::{Reason, Refusal};
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{config, daemon_logs};
 use crate::{
-    app::App,
+    app::{App, daemon_file},
     consent::DryRun,
     exit_code,
     failure::Failure,
@@ -21,6 +22,8 @@ use crate::{
 
 /// How long an ending daemon is waited for; with sessions to stop it takes the ladder of each.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
+/// How long a daemon has to say that it ends, before it is said to hang.
+const HANGS: Duration = Duration::from_secs(10);
 /// How often it is looked whether something has come about.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long sessions are waited for to be adopted before a restart says how many are.
@@ -204,10 +207,10 @@ async fn restart(app: &App) -> Result<(), Failure> {
     config::check(app)?;
     config::remark_unknown(app);
     match app.running_client().await {
-        Ok(client) => {
-            let stopping = client.stop_daemon(false).await?;
-            wait_until_gone(stopping.pid).await?;
-        }
+        Ok(client) => match timeout(HANGS, client.stop_daemon(false)).await {
+            Ok(stopping) => wait_until_gone(stopping?.pid).await?,
+            Err(_) => kill_the_silent(app).await?,
+        },
         Err(failure) if failure.reason() == Some(Reason::DaemonUnreachable) => {}
         Err(failure) => return Err(failure),
     }
@@ -228,6 +231,25 @@ async fn restart(app: &App) -> Result<(), Failure> {
         Line::of(format!("pid {}", status.pid)),
         Line::of(format!("{attached} of {} re-adopted", words::plural(running, "session", "sessions"))),
     ]))
+}
+
+/// Ends a daemon that takes connections and no requests. It may die at any moment, and takes no agent along.
+async fn kill_the_silent(app: &App) -> Result<(), Failure> {
+    let silent = daemon_file(&app.home()?).filter(|daemon| start_time(daemon.pid) == Some(daemon.start_time));
+    let Some(daemon) = silent else {
+        return Err(Refusal::new(
+            Reason::TimedOut,
+            "the daemon does not answer, and nobody knows which process it is",
+        )
+        .hint("ostler daemon logs", "may say why")
+        .into());
+    };
+    let process = i32::try_from(daemon.pid).ok().and_then(Pid::from_raw);
+    if process.is_none_or(|process| kill_process(process, Signal::KILL).is_err()) {
+        return Err(Refusal::internal(format!("the daemon (pid {}) cannot be ended", daemon.pid)).into());
+    }
+    app.ui.remark(&Line::of(format!("the daemon (pid {}) did not answer and was killed", daemon.pid)));
+    wait_until_gone(daemon.pid).await
 }
 
 /// The daemon's status, once all sessions are adopted or time is up.

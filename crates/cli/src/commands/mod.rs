@@ -392,8 +392,8 @@ pub(crate) fn run(app: &App, typed: Option<Command>, verb: &str) -> Result<u8, F
         Command::Price(args) => price::run(app, args),
         Command::Config(args) => config::run(app, args),
         Command::Hub(args) => hub::run(app, args),
-        _ if is_plain => with_runtime(top::or_list(app)),
-        other => with_runtime(ask_the_daemon(app, other)),
+        _ if is_plain => with_runtime(app.unless_it_hangs(top::or_list(app))),
+        other => with_runtime(app.unless_it_hangs(ask_the_daemon(app, other))),
     }
 }
 

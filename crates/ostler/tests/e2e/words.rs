@@ -85,6 +85,22 @@ fn a_daemon_that_says_nothing_is_remarked_upon() {
 }
 
 #[test]
+fn a_program_does_not_wait_for_ever_for_a_daemon_that_hangs_and_a_restart_cures_it() {
+    let home = shop();
+    let daemon = home.daemon().unwrap();
+    daemon.signal(Signal::STOP);
+    let output = home.run(&["ls"]);
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(7), "{words}");
+    for part in ["DAEMON_UNREACHABLE", "ostler daemon restart", "ostler halt"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    let output = home.run(&["daemon", "restart"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!daemon.is_alive() && home.run(&["ls"]).status.success());
+}
+
+#[test]
 fn a_home_that_cannot_be_made_says_what_to_do() {
     let home = TestHome::new(OSTLER);
     let output = home.command(&["ls"]).env("OSTLER_HOME", "/proc/nope").output().unwrap();
