@@ -1,6 +1,88 @@
 //! Leases: what an assignment alone may write. Each is a path below the campaign's root, in which `*` and `?` stand for
 //! parts of a name, and a whole name `**` for any directories.
 
+use std::collections::BTreeSet;
+
+use super::{State, Work, plan::Worktree};
+
+/// Two that never run at once, by their places: the later one waits for the earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    pub later: usize,
+    pub earlier: usize,
+    pub path: String,
+}
+
+/// What is leased by one of two and could be written by the other, so that they do not run at once.
+pub(super) fn meeting(one: &Work, other: &Work) -> Option<String> {
+    let leased = |path: &&String| other.paths.iter().any(|lease| overlap(path, lease));
+    if let Some(path) = one.paths.iter().find(leased) {
+        return Some(path.clone());
+    }
+    // Whoever has leased nothing may write all of the campaign's directory.
+    let is_beside = one.worktree == Worktree::None && other.worktree == Worktree::None;
+    match (one.paths.first(), other.paths.first()) {
+        (Some(path), None) | (None, Some(path)) if is_beside => Some(path.clone()),
+        _ => None,
+    }
+}
+
+impl State {
+    /// Whether somebody's agent added another one, itself or through those that it added. It gave the lease, and may wait
+    /// for the other one in its own turn.
+    pub(super) fn has_added(&self, adder: usize, place: usize) -> bool {
+        let above = |place: usize| self.place_of(self.slots[place].assignment.added_by?);
+        let mut at = above(place);
+        while let Some(by) = at {
+            if by == adder {
+                return true;
+            }
+            at = above(by);
+        }
+        false
+    }
+
+    /// What the assignment at this place could write of what the one at another has leased, or the other way round.
+    pub(super) fn lease_between(&self, place: usize, by: usize) -> Option<String> {
+        let (one, other) = (self.work(place), self.work(by));
+        let is_given = (one.paths.is_empty() && self.has_added(place, by))
+            || (other.paths.is_empty() && self.has_added(by, place));
+        meeting(one, other).filter(|_| !is_given)
+    }
+
+    /// Those that take turns for a lease and for nothing else, so many at most.
+    pub fn lease_turns(&self, most: usize) -> Vec<Turn> {
+        if self.works.iter().all(|work| work.paths.is_empty()) {
+            return Vec::new();
+        }
+        let mut turns = Vec::new();
+        for later in 0..self.slots.len() {
+            let before = self.all_needs(later);
+            for earlier in (0..later).filter(|earlier| !before.contains(earlier)) {
+                if turns.len() == most {
+                    return turns;
+                }
+                // One may be listed before what it needs.
+                if let Some(path) = self.lease_between(later, earlier)
+                    && !self.all_needs(earlier).contains(&later)
+                {
+                    turns.push(Turn { later, earlier, path });
+                }
+            }
+        }
+        turns
+    }
+
+    fn all_needs(&self, place: usize) -> BTreeSet<usize> {
+        let (mut all, mut left) = (BTreeSet::new(), vec![place]);
+        while let Some(place) = left.pop() {
+            let needs = self.graph.needs(place).iter().map(|need| *need as usize);
+            left.extend(needs.filter(|need| all.insert(*need)));
+        }
+        all
+    }
+}
+
 /// Whether it names what is looked for when its agent starts.
 pub fn is_pattern(path: &str) -> bool {
     path.split('/').any(is_pattern_name)

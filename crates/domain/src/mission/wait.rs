@@ -62,7 +62,7 @@ pub enum Wait {
         account: String,
         most: u32,
     },
-    /// The one at this place to be over, which has leased what it would write.
+    /// The one at this place to be over, which has leased what it would write, or may write what it has leased.
     Lease {
         path: String,
         by: usize,
@@ -258,7 +258,8 @@ impl Wait {
             Wait::PlaceOfProvider { provider, most } => of(&format!(" of {provider}"), *most),
             Wait::PlaceOfAccount { account, most } => of(&format!(" of the account {account}"), *most),
             Wait::Lease { path, by } => {
-                format!("{}, which has leased what is in {path}", needs_words(&[*by], state, now))
+                let has = if state.work(*by).paths.is_empty() { "may write" } else { "has leased" };
+                format!("{}, which {has} what is in {path}", needs_words(&[*by], state, now))
             }
             Wait::Again { after, failures, why } => {
                 let left = span_text(std::time::Duration::from_secs(after.remaining(now).as_secs().max(1)));

@@ -5,7 +5,7 @@ use ostler_client::reply::PlannedMission;
 use ostler_domain::{
     CampaignId, MissionId, Refusal,
     event::By,
-    mission::{self, Context, Plan, State},
+    mission::{self, Context, Plan, State, lease::Turn},
 };
 
 use super::{form::PlanForm, source::SourceArgs};
@@ -17,6 +17,9 @@ use crate::{
     screen::mission::show::{Seen, moment},
     words,
 };
+
+/// Of those that take turns for a lease.
+const TURNS_SHOWN: usize = 12;
 
 #[derive(Debug, Args)]
 pub(super) struct PlanArgs {
@@ -57,6 +60,11 @@ pub(super) async fn run(app: &App, args: PlanArgs) -> Result<u8, Failure> {
     lines.extend(seen.graph(look.width));
     for (n, wave) in waves.iter().enumerate() {
         lines.push(Line::new().faint(format!("wave {:<3} ", n + 1)).plain(names(wave)));
+    }
+    for Turn { later, earlier, path } in state.lease_turns(TURNS_SHOWN) {
+        let name = |place: usize| state.slots()[place].assignment.name.to_string();
+        let waits = format!("{} waits for {}: both could write {path}", name(later), name(earlier));
+        lines.push(Line::new().faint("lease    ").plain(waits));
     }
     lines.push(Line::new().faint("price    ").plain(&price.words));
     lines.push(Line::new().faint("time     ").plain(&eta.words));

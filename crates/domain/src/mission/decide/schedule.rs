@@ -10,8 +10,10 @@ use crate::{
     Deadline,
     event::{AssignmentStarted, AssignmentsReady, By, Event, MissionEnded, MissionHeld, MissionReleased},
     mission::{
-        AssignmentStatus, Effect, Hold, Merging, StartSession, State, Status, StopRule, Wait, lease::overlap,
-        plan::OnDepFailure, state::Step, words::micros,
+        AssignmentStatus, Effect, Hold, Merging, StartSession, State, Status, StopRule, Wait,
+        plan::{OnDepFailure, Worktree},
+        state::Step,
+        words::micros,
     },
 };
 
@@ -118,8 +120,10 @@ pub(in crate::mission) struct Taken<'a> {
     roles: BTreeMap<&'a str, u32>,
     providers: BTreeMap<&'a str, u32>,
     accounts: BTreeMap<&'a str, u32>,
-    /// Paths that are leased, and the place of whoever has them.
-    leases: Vec<(&'a str, usize)>,
+    /// The places of those that have leased something.
+    leases: Vec<usize>,
+    /// Those of the others in the campaign's directory: they may write all of it.
+    free: Vec<usize>,
 }
 
 impl<'a> Taken<'a> {
@@ -139,20 +143,25 @@ impl<'a> Taken<'a> {
         if let Some(account) = &work.account {
             *self.accounts.entry(account.as_str()).or_default() += 1;
         }
-        self.leases.extend(work.paths.iter().map(|path| (path.as_str(), place)));
+        if !work.paths.is_empty() {
+            self.leases.push(place);
+        } else if work.worktree == Worktree::None {
+            self.free.push(place);
+        }
     }
 
     fn is_full(&self, state: &State) -> bool {
         state.plan.limits.concurrency.is_some_and(|most| self.all >= most)
     }
 
-    /// Whoever runs and has leased something of these paths.
-    fn leased(&self, paths: &[String]) -> Option<Wait> {
-        let of = |path: &String| {
-            let (_, by) = self.leases.iter().find(|(leased, _)| overlap(path, leased))?;
-            Some(Wait::Lease { path: path.clone(), by: *by })
+    /// Whoever runs and has leased what it could write, or could write what it has leased.
+    fn leased(&self, state: &State, place: usize) -> Option<Wait> {
+        let of = |by: &usize| {
+            let path = state.lease_between(place, *by)?;
+            Some(Wait::Lease { path, by: *by })
         };
-        paths.iter().find_map(of)
+        let free = self.free.iter().filter(|_| !state.work(place).paths.is_empty());
+        self.leases.iter().find_map(of).or_else(|| free.into_iter().find_map(of))
     }
 
     /// The limit that keeps the assignment at this place from starting.
@@ -173,7 +182,7 @@ impl<'a> Taken<'a> {
         let account = work.account.as_ref().map_or("", |account| account.as_str());
         let of_account = full(&limits.accounts, &self.accounts, account)
             .map(|most| Wait::PlaceOfAccount { account: account.to_owned(), most });
-        role.or(of_provider).or(of_account).or_else(|| self.leased(&work.paths))
+        role.or(of_provider).or(of_account).or_else(|| self.leased(state, place))
     }
 }
 

@@ -51,7 +51,8 @@ fn who_would_write_what_another_has_leased_waits_for_it() {
         "objective = \"x\"\n[[agents]]\nname = \"api\"\ntask = \"t\"\npaths = [\"src/api\", \"docs/*.md\"]\n\
         [[agents]]\nname = \"login\"\ntask = \"t\"\npaths = [\"src/api/login.rs\"]\n\
         [[agents]]\nname = \"words\"\ntask = \"t\"\npaths = [\"docs/a.md\"]\n\
-        [[agents]]\nname = \"ui\"\ntask = \"t\"\npaths = [\"src/ui\"]\n[[agents]]\nname = \"free\"\ntask = \"t\"\n",
+        [[agents]]\nname = \"ui\"\ntask = \"t\"\npaths = [\"src/ui\"]\n\
+        [[agents]]\nname = \"free\"\ntask = \"t\"\nworktree = true\n",
     );
     assert_eq!(world.running(), ["api", "ui", "free"]);
     let path = || "src/api/login.rs".to_owned();
@@ -64,6 +65,31 @@ fn who_would_write_what_another_has_leased_waits_for_it() {
     world.crash();
     world.finish("api", Outcome::Done);
     assert_eq!(world.running(), ["login", "words", "ui", "free"]);
+}
+
+#[test]
+fn nobody_writes_the_campaign_s_directory_beside_a_lease_of_it() {
+    let text = "objective = \"x\"\nstrategy = \"adaptive\"\n\
+        [[agents]]\nname = \"api\"\ntask = \"t\"\npaths = [\"src\"]\n\
+        [[agents]]\nname = \"free\"\ntask = \"t\"\n[[agents]]\nname = \"more\"\ntask = \"t\"\n\
+        [[agents]]\nname = \"ui\"\ntask = \"t\"\npaths = [\"ui\"]\n\
+        [[agents]]\nname = \"own\"\ntask = \"t\"\nworktree = true\n\
+        [[agents]]\nname = \"after\"\ntask = \"t\"\nneeds = [\"api\", \"ui\"]\n";
+    let mut world = World::started(text);
+    assert_eq!(world.running(), ["api", "ui", "own"]);
+    assert_eq!(world.waits_for("free"), Wait::Lease { path: "src".to_owned(), by: 0 });
+    // What is planned says the same, but of those that take turns anyway.
+    let name = |place: usize| world.state.slots()[place].assignment.name.to_string();
+    let turns = world.state.lease_turns(9).into_iter();
+    let turns: Vec<String> =
+        turns.map(|turn| format!("{} {} {}", name(turn.later), name(turn.earlier), turn.path)).collect();
+    assert_eq!(turns, ["free api src", "more api src", "ui free ui", "ui more ui"]);
+    world.finish("api", Outcome::Crashed);
+    world.finish("ui", Outcome::Done);
+    assert_eq!(world.running(), ["free", "more", "own"]);
+    world.tick(600);
+    let words = world.waits_for("api").words(&world.state, &world.now());
+    assert!(words.starts_with("for free (running") && words.ends_with("may write what is in src"), "{words}");
 }
 
 #[test]

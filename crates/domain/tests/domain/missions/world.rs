@@ -426,7 +426,13 @@ impl World {
         }
         for (at, one) in active.iter().enumerate() {
             for other in &active[..at] {
-                let (one, other) = (&self.state.work(*one).paths, &self.state.work(*other).paths);
+                // Whoever is added has its lease from whoever added it.
+                let is_given = [one, other].iter().any(|at| slots[**at].assignment.added_by.is_some());
+                let (one, other) = (self.state.work(*one), self.state.work(*other));
+                let is_beside = |work: &plan::Work| work.worktree == plan::Worktree::None;
+                let (one, other, both) = (&one.paths, &other.paths, is_beside(one) && is_beside(other));
+                let is_free = both && !is_given && one.is_empty() != other.is_empty();
+                assert!(!is_free, "one may write what the other has leased: {one:?} {other:?}");
                 let meet = one.iter().any(|path| other.iter().any(|leased| lease::overlap(path, leased)));
                 assert!(!meet, "two write {one:?} and {other:?}");
             }

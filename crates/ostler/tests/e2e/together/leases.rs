@@ -65,3 +65,24 @@ fn two_that_would_write_the_same_do_not_run_at_once() {
     until(&home, "turns", "completed");
     assert_eq!(fs::read_to_string(home.campaign_dir().join("src/ran")).unwrap(), "one\ntwo\n");
 }
+
+#[test]
+fn who_has_leased_nothing_waits_for_whoever_has_and_the_plan_says_so() {
+    let home = with_campaign();
+    let head = "objective = \"Alone\"\nstrategy = \"parallel\"\nname = \"alone\"";
+    let leased = "mkdir -p src; until test -e src/go; do sleep 0.05; done; echo leased >> src/ran";
+    let one = agent("one", "paths = [\"src\"]", vec![shell(leased), scenario::say("one")]);
+    let free = agent("free", "", vec![shell("echo free >> src/ran"), scenario::say("free")]);
+    plan(&home, "plan.toml", head, &[one, free]);
+    let planned = ok(&home, &["mission", "plan", "plan.toml"]);
+    assert!(planned.contains("free waits for one: both could write src"), "{planned}");
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("one works", SOON, || home.campaign_dir().join("src").is_dir());
+    let whole = json_of(&home, &["mission", "show", "alone"]);
+    let free = assignment(&whole, "free");
+    assert_eq!((&free["status"], &free["attempt"]), (&json!("ready"), &json!(0)), "{whole}");
+    assert!(free["wait"].as_str().unwrap().contains("which has leased what is in src"), "{whole}");
+    fs::write(home.campaign_dir().join("src/go"), "").unwrap();
+    until(&home, "alone", "completed");
+    assert_eq!(fs::read_to_string(home.campaign_dir().join("src/ran")).unwrap(), "leased\nfree\n");
+}
