@@ -133,6 +133,10 @@ impl Actor {
 
     /// Says goodbye: the keeper is not to start a daemon.
     pub(super) async fn leave(&mut self) {
+        // Nobody stays to see whether it has done what it was told.
+        if let Some(EndAsked { rule, by, .. }) = self.ending.take().filter(|_| !self.state.is_ended()) {
+            self.descend(rule, &by).await;
+        }
         self.tell_keeper(ToKeeper::Bye {}).await;
         self.lose_link();
     }
