@@ -14,7 +14,7 @@ if (!said.includes("campaign")) wrong.push(`a phone shows words of which nobody 
 
 // With room for them no word is broken in two.
 await page.setViewportSize({ width: 1280, height: 800 });
-const broken = await page.$$eval("td:is([data-is=session], [data-is=status], [data-is=provider])", (cells) => cells.filter((cell) => {
+const broken = await page.$$eval("th, td:is([data-is=session], [data-is=status], [data-is=provider])", (cells) => cells.filter((cell) => {
   const words = document.createRange();
   words.selectNodeContents(cell);
   return words.getClientRects().length > 1;

@@ -13,9 +13,9 @@ const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem;color
     table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .6rem .25rem 0;vertical-align:top}\
     th{font-weight:600}.stale{opacity:.6}.need{font-weight:600}h2{margin:1.5rem 0 .3rem}small{opacity:.75}\
     body,td{overflow-wrap:anywhere}\
-    @media(min-width:40.01rem){td:not([data-is=name],[data-is=now]){white-space:nowrap}\
-    td[data-is=name]{min-width:9rem}td[data-is=now]{width:50%;min-width:12rem}}\
-    @media(max-width:40rem){body{margin:1rem}tbody,tr,td{display:block}thead{position:absolute;clip-path:inset(50%)}\
+    @media(min-width:52.01rem){th,td:not([data-is=name],[data-is=campaign],[data-is=now]){white-space:nowrap}\
+    td[data-is=name]{min-width:9rem}td[data-is=campaign]{min-width:6rem}td[data-is=now]{width:45%;min-width:12rem}}\
+    @media(max-width:52rem){body{margin:1rem}tbody,tr,td{display:block}thead{position:absolute;clip-path:inset(50%)}\
     tr{padding:.5rem 0;border-top:1px solid #8888}td{padding:0}td:empty{display:none}\
     td[data-is]::before{content:attr(data-is) ' ';opacity:.75;font-weight:400}}";
 
