@@ -157,11 +157,11 @@ fn what_was_committed_beside_is_named_also_where_its_agent_came_back_to_its_own_
     assert!(report.contains("d has 1 commit on no branch, not on agent/back-d"), "{report}");
     let (code, words) = refused(&home, &["mission", "rm", "back"]);
     assert!(code == Some(4), "{code:?} {words}");
-    let trees = json_of(&home, &["worktree", "ls"]);
-    let d =
-        trees["worktrees"].as_array().unwrap().iter().find(|one| one["branch"] == "agent/back-d").unwrap();
-    let (_, words) = refused(&home, &["worktree", "rm", d["path"].as_str().unwrap()]);
-    assert!(words.contains("1 commit unmerged, ") && words.contains(" on no branch"), "{words}");
+    let trees = ok(&home, &["worktree", "ls"]);
+    assert!(
+        trees.lines().any(|line| line.contains("back-d") && line.contains("unmerged 1 commit")),
+        "{trees}"
+    );
     let give_up = report.lines().find_map(|line| line.split_once("or give it up: ")).unwrap().1;
     let done = Command::new("sh").args(["-c", give_up.trim_end_matches('`')]).status().unwrap();
     assert!(done.success(), "{give_up}");
