@@ -71,6 +71,8 @@ impl Dice {
                 commits: self.number(),
                 unmerged: self.number(),
                 uncommitted: self.number(),
+                // Told in `why`.
+                left: None,
                 busy: self.maybe(Self::text),
                 ignored: vec![self.text()],
                 bytes: self.number(),
