@@ -113,7 +113,12 @@ fn a_member_whose_work_a_person_calls_done_is_done() {
         let whole = json_of(&home, &["mission", "show", "waits"]);
         assignment(&whole, "a")["session"].as_str().map(str::to_owned)
     };
-    let works = || session().is_some_and(|id| json_of(&home, &["show", &id])["status"] == "WORKING");
+    // It is named a moment before it is there.
+    let works = || {
+        let shown = session().map(|id| home.run(&["show", &id, "-o", "json"]));
+        let shown = shown.and_then(|out| serde_json::from_slice::<Value>(&out.stdout).ok());
+        shown.is_some_and(|session| session["status"] == "WORKING")
+    };
     wait::until("its member to work", SOON, works);
     ok(&home, &["done", &session().unwrap()]);
     until(&home, "waits", "completed");
