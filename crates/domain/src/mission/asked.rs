@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    session::{Attention, View, held::budget_cure},
+    session::{Attention, Desired, View, held::budget_cure},
     text::one_line,
 };
 
@@ -31,6 +31,9 @@ pub fn asked(session: &View) -> Vec<Asked> {
         }
         Some(Attention::WaitingInput) => {
             one(format!("“{what}”"), format!("ostler send {} \"…\"", session.id.short()))
+        }
+        Some(Attention::Paused) if session.desired == Desired::Pause => {
+            one("paused by hand".to_owned(), format!("ostler resume {}", session.id.short()))
         }
         Some(Attention::BudgetHold) => one(format!("held at a budget: {what}"), budget_cure(session)),
         _ => Vec::new(),

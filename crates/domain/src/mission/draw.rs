@@ -32,6 +32,8 @@ pub struct Doing {
     /// All that was paid for it so far; none where that is not known.
     pub cost: Option<Dollars>,
     pub tokens: u64,
+    /// How it stands where its mission knows nothing of that: it has no place on this machine yet, or somebody paused it.
+    pub stands: Option<AssignmentStatus>,
 }
 
 /// Draws a mission, in lines of at most `width` characters. `doing` says what sessions that run are at.
@@ -105,7 +107,11 @@ fn node(state: &State, place: usize, now: Time, doing: impl Fn(SessionId) -> Opt
         false => slot.session().as_ref().map_or(0, paid).saturating_add(slot.spent.cost.0),
     };
     let doing = slot.session().and_then(&doing).unwrap_or_default();
-    let mut text = state.status_of(place).sign().to_string();
+    let status = match state.status_of(place) {
+        AssignmentStatus::Running => doing.stands.unwrap_or(AssignmentStatus::Running),
+        known => known,
+    };
+    let mut text = status.sign().to_string();
     if let Some(took) = slot.took(now) {
         let _ = write!(text, " {}", short_span(took));
     }

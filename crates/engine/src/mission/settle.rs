@@ -206,6 +206,7 @@ impl Engine {
             for name in names.keys().filter(|name| !known.contains(name)) {
                 let hint = match nearest(name, known.iter().map(String::as_str)) {
                     Some(meant) => format!("did you mean {meant}?"),
+                    None if known.is_empty() => "there are none".to_owned(),
                     None => format!("there are: {}", known.join(" ")),
                 };
                 let what = key.trim_end_matches('s');

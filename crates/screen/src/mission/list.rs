@@ -59,18 +59,23 @@ pub fn sign(status: Status) -> (Tone, &'static str) {
     }
 }
 
-pub fn empty(is_filtered: bool) -> Vec<Line> {
+/// A list with nothing in it. `is_all`: those that are over were to be in it, too.
+pub fn empty(is_filtered: bool, is_all: bool) -> Vec<Line> {
     let step =
         |command: &str, effect: &str| Line::of("  ").with(Tone::Accent, command).plain("   ").faint(effect);
     if is_filtered {
         return vec![Line::of("No mission fits."), step("ostler mission ls -a", "lists all there are")];
     }
-    vec![
-        Line::of("No mission is under way. A mission is a team of agents with one objective."),
+    let none = if is_all { "No missions yet." } else { "No mission is under way." };
+    let mut lines = vec![
+        Line::of(format!("{none} A mission is a team of agents with one objective.")),
         step("ostler mission template ls", "plans to start from"),
         step("ostler mission plan FILE", "what a plan would come to, and cost; changes nothing"),
-        step("ostler mission ls -a", "those that are over"),
-    ]
+    ];
+    if !is_all {
+        lines.push(step("ostler mission ls -a", "those that are over"));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -128,8 +133,10 @@ mod tests {
     #[test]
     fn an_empty_list_says_what_to_do() {
         let look = Look::plain(None);
-        let said =
-            |filtered| empty(filtered).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
-        assert_snapshot!("empty", format!("{}\n\n{}", said(false), said(true)));
+        let said = |filtered, all| {
+            empty(filtered, all).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+        };
+        assert_snapshot!("empty", format!("{}\n\n{}", said(false, false), said(true, false)));
+        assert!(!said(false, true).contains("ls -a"), "the command that was just typed");
     }
 }

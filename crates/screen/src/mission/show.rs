@@ -9,6 +9,7 @@ use ostler_domain::{
     Now, SessionId, Time,
     mission::{Asked, AssignmentStatus, Beside, Hold, Merging, RoleCount, State, Status, Wait, asked, draw},
     price::{Cost, Dollars},
+    session::{self, Attention},
     text::one_line,
     time::BootId,
 };
@@ -124,6 +125,11 @@ impl Seen<'_> {
             now: row::now(session, self.now).text(),
             cost: Some(session.cost.paid),
             tokens: session.usage.total(),
+            stands: match (session.status, session.attention) {
+                (_, Some(Attention::Paused)) => Some(AssignmentStatus::Paused),
+                (session::Status::Created, _) => Some(AssignmentStatus::Ready),
+                _ => None,
+            },
         })
     }
 
@@ -256,10 +262,28 @@ impl Seen<'_> {
                     .map(|one: Asked| (one.answer, format!("{name} asks: {}", one.what)))
                     .collect()
             }
+            Wait::Person { hold, .. } => self.lets_go(hold, place),
             _ => Vec::new(),
         };
         let waits = self.state.waits(&moment(self.now), &self.known());
         waits.into_iter().flat_map(of).take(ANSWERS).collect()
+    }
+
+    /// What lets one go on that waits for a person, where its mission goes on without it.
+    fn lets_go(&self, hold: Hold, place: usize) -> Vec<(String, String)> {
+        let (mission, name) = (self.state.name(), self.name(place));
+        if self.state.hold().is_some() {
+            return Vec::new();
+        }
+        match hold {
+            Hold::Dependency => vec![
+                (format!("ostler mission retry {mission}"), format!("does again what {name} needs")),
+                (format!("ostler mission rm {mission} {name}"), "takes it away".to_owned()),
+            ],
+            Hold::Budget | Hold::Time | Hold::Loop | Hold::NoProgress => {
+                vec![(format!("ostler mission resume {mission}"), format!("lets {name} go on"))]
+            }
+        }
     }
 
     /// What to do next, to paste.

@@ -48,7 +48,7 @@ pub(super) fn missions(canvas: &mut Canvas<'_>, state: &State, area: Rect, missi
         return;
     };
     if listed.is_empty() {
-        canvas.put_all(body, &list::empty(false));
+        canvas.put_all(body, &list::empty(false, false));
         return;
     }
     let current = listed.iter().position(|mission| Some(mission.id) == missions.chosen).unwrap_or(0);

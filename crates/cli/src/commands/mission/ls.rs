@@ -89,8 +89,10 @@ impl List for Missions<'_> {
 
     async fn screen(&self, found: &Found<(Mission, String)>) -> Result<Screen, Failure> {
         if found.rows.is_empty() {
-            let is_filtered = self.filter != Filter::default();
-            return Ok(Screen { remarks: screen::mission::list::empty(is_filtered), ..Screen::default() });
+            let is_all = self.filter.over_too;
+            let is_filtered = self.filter != Filter { over_too: is_all, ..Filter::default() };
+            let remarks = screen::mission::list::empty(is_filtered, is_all);
+            return Ok(Screen { remarks, ..Screen::default() });
         }
         let table = screen::mission::list::table(&found.rows, words::now());
         Ok(Screen { table: Some(table), ..Screen::default() })

@@ -63,7 +63,7 @@ fn the_graph_is_drawn_with_what_goes_on() {
     let busy = world.session("build-3");
     let doing = |session| {
         let now = if session == busy { "run: npm test · 31s".to_owned() } else { String::new() };
-        Some(Doing { now, cost: Some(Dollars(2_250_000)), tokens: 41_200 })
+        Some(Doing { now, cost: Some(Dollars(2_250_000)), tokens: 41_200, stands: None })
     };
     let lines = draw::mission(&world.state, world.now().wall, 100, doing);
     assert_eq!(

@@ -3,7 +3,7 @@ use ostler_client::reply::WholeMission;
 use ostler_domain::{
     ApprovalId, Event,
     event::{By, CollisionForecast, MissionEnded, MissionPaused},
-    session::Attention,
+    session::{self, Attention, Desired},
 };
 
 use super::*;
@@ -74,6 +74,26 @@ fn a_member_that_asks_is_shown_with_what_answers_it() {
     asks.evidence = "campaign shop: 30000 of 30000 tokens used".to_owned();
     let held = "held at a budget: campaign shop: 30000 of 30000 tokens used";
     answered(&stage, "ostler campaign set shop budget=AMOUNT/PERIOD", held);
+}
+
+#[test]
+fn a_member_that_a_person_paused_or_that_has_no_place_yet_does_not_run() {
+    let mut stage = in_the_middle();
+    let drawn = |stage: &Stage, sign: char| {
+        let screen = shown(stage, None, 120);
+        assert!(screen.lines().any(|line| line.contains(&format!("build-ui  {sign}"))), "{screen}");
+        screen
+    };
+    drawn(&stage, '●');
+    let paused = stage.sessions.last_mut().unwrap();
+    let resume = format!("ostler resume {}", paused.id.short());
+    (paused.desired, paused.attention) = (Desired::Pause, Some(Attention::Paused));
+    let screen = drawn(&stage, '‖');
+    assert!(screen.contains(&format!("build-ui  for you: {resume} (paused by hand)")), "{screen}");
+    assert!(screen.contains(&format!("> {resume} | ")), "{screen}");
+    let in_line = stage.sessions.last_mut().unwrap();
+    (in_line.desired, in_line.attention, in_line.status) = (Desired::Run, None, session::Status::Created);
+    drawn(&stage, '◌');
 }
 
 #[test]
