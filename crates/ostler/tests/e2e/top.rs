@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use ostler_testkit::{Proc, TestHome, scenario, skip, wait};
@@ -34,7 +35,10 @@ impl<'a> Tmux<'a> {
             skip::lacking("tmux, in which the live screen is looked at, is not installed");
             return None;
         }
-        let mut tmux = Self { home, server: None, socket: home.path().join("tmux") };
+        // A server that ends takes its socket along, also from under the next one.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let socket = home.path().join(format!("tmux-{}", STARTED.fetch_add(1, Ordering::Relaxed)));
+        let mut tmux = Self { home, server: None, socket };
         let (width, height) = (size.0.to_string(), size.1.to_string());
         let line = format!("{line}; echo left with $?; stty -a; cat");
         let new = ["new-session", "-d", "-x", &width, "-y", &height, &line];
