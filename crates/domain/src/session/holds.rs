@@ -15,7 +15,7 @@ pub enum Hold {
     Disk,
 }
 
-/// The holds in force, each with its reason. A person's pause is [`Desired::Pause`].
+/// The holds in force, each with its reason. A person's pause is [`Desired::Pause`](super::Desired::Pause).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Holds {
     pub budget: Option<String>,
