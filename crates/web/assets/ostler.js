@@ -64,10 +64,13 @@ function lineOf(cli, before, said, isList) {
 }
 const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
+const NAMED = 8; // More names than these are counted.
+const few = (names) => names.length > NAMED + 1 ? `${names.slice(0, NAMED).join(", ")} and ${names.length - NAMED} more` : names.join(", ");
+
 // What an action would do, as the answer to a preview says it.
 function foreseen(answer) {
   if (answer.rules) return answer.rules.length ? "Stored from now on:\n" + answer.rules.join("\n") : "No new rule is needed.";
-  if (answer.runs) return `Runs ${answer.runs.join(", ") || "nothing"}: ${answer.price.words}.`;
+  if (answer.runs) return [answer.goes_on.length && `Goes on with ${few(answer.goes_on)}.`, `Runs ${few(answer.runs) || "nothing"}: ${answer.price.words}.`].filter(Boolean).join("\n");
   if (answer.lines) return answer.lines.join("\n") || "Nothing would be different.";
   if (answer.files) return answer.files.map((file) => `${file.status} ${file.path}`).join("\n") || "No file would change.";
   return "";

@@ -29,7 +29,7 @@ const GATHER: Duration = Duration::from_millis(300);
 /// Events that a page may be late without saying so.
 const BEHIND: u64 = 100;
 /// After these the counts above every page may be others.
-const FRAME_KINDS: &[Kind] = &[
+pub(super) const FRAME_KINDS: &[Kind] = &[
     Kind::SessionCreated,
     Kind::SessionStarted,
     Kind::SessionStopped,
@@ -52,7 +52,7 @@ const FRAME_KINDS: &[Kind] = &[
 /// Times that a page reads on before it is shown although there is more.
 const ROUNDS: u32 = 10;
 
-/// How often a page in which nothing happens is made anew: ages grow.
+/// How old a page may be in which nothing happens: ages grow.
 const TICK: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize)]
@@ -100,7 +100,8 @@ pub(super) async fn live(
         None => None,
     };
     let (news, waiting) = mpsc::channel(WAITING);
-    let following = Following { uri, page, frame, deltas, news, shown: Shown::default() };
+    let following =
+        Following { uri, page, frame, deltas, news, shown: Shown::default(), made: Instant::now() };
     tokio::spawn(async move {
         // A stream that cannot go on ends, and the browser comes back by itself.
         tokio::select! {
@@ -119,6 +120,8 @@ struct Following {
     deltas: Option<Incoming<Delta>>,
     news: News,
     shown: Shown,
+    /// When the page was made last: what happens to others does not make it any younger.
+    made: Instant,
 }
 
 /// What may look different.
@@ -135,6 +138,9 @@ impl Following {
         loop {
             self.catch_up(visitor, is_late).await?;
             let place = self.page.cursor().unwrap_or(0);
+            if due == Some(Due::All) {
+                self.made = Instant::now();
+            }
             if let Some(due) = due
                 && !self.shown.send(visitor, &self.uri, place, due, &self.news).await?
             {
@@ -148,7 +154,8 @@ impl Following {
 
     /// Waits for news; none when nobody listens any more.
     async fn next(&mut self) -> Result<Option<Due>, Failure> {
-        let tick = tokio::time::sleep(TICK);
+        let grown_old = self.made + TICK;
+        let tick = tokio::time::sleep_until(grown_old);
         tokio::pin!(tick);
         let due = loop {
             tokio::select! {
@@ -179,7 +186,8 @@ impl Following {
         if let Some(frame) = &mut self.frame {
             drained(frame, Instant::now()).await;
         }
-        Ok(Some(if came { Due::All } else { due }))
+        let is_old = Instant::now() >= grown_old;
+        Ok(Some(if came || is_old { Due::All } else { due }))
     }
 
     /// Reads what was missed, and says how much there is of it. Of a page that is about little, the cursor says nothing:

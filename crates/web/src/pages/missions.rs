@@ -15,7 +15,7 @@ use ostler_domain::{
 use ostler_form::words;
 use serde::Deserialize;
 
-use super::{View, draw};
+use super::{View, draw, live};
 use crate::{api::names, clock, guard::Visitor, reply::Failure};
 
 #[derive(Debug, Default, Deserialize)]
@@ -218,6 +218,12 @@ struct Report {
     report: String,
 }
 
+/// What its members do and use is on its page, too.
+fn of_missions_at_work() -> EventFilter {
+    let missions = of_missions();
+    EventFilter { kinds: [missions.kinds.as_slice(), live::FRAME_KINDS].concat(), ..missions }
+}
+
 fn of_missions() -> EventFilter {
     EventFilter { kinds: ostler_client::Client::MISSION_KINDS.to_vec(), ..EventFilter::default() }
 }
@@ -264,5 +270,5 @@ pub(super) async fn one(visitor: &Visitor, who: &str) -> Result<View, Failure> {
         row,
     };
     let view = View::new(mission.name.to_string(), &template)?;
-    Ok(View { watches: of_missions(), ..view })
+    Ok(View { watches: of_missions_at_work(), ..view })
 }

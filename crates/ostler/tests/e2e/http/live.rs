@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use ostler_client::CreateSession;
+use ostler_client::{CreateMission, CreateSession};
 use ostler_domain::session::Approve;
 use ostler_testkit::scenario;
 use serde_json::json;
@@ -49,6 +49,46 @@ async fn what_stands_above_a_page_is_about_everybody() {
     assert!(lines.any(|line| line.starts_with("data: (1) ")), "the title says who waits");
     // A page in which nothing happens is made anew every fifteen seconds: this was not that.
     assert!(begun.elapsed() < std::time::Duration::from_secs(12), "{:?}", begun.elapsed());
+}
+
+/// Uses something each second, for as long as anybody looks.
+fn spender() -> String {
+    let call = json!({"usage": {"input": 1000, "output": 100}});
+    scenario::of(vec![json!({"repeat": 600, "every_ms": 1000, "steps": [call]})])
+}
+
+#[tokio::test]
+async fn what_others_do_makes_no_page_any_younger() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let quiet = open.home.session(&client, &scenario::of(vec![json!({"hang": true})])).await;
+    open.home.session(&client, &spender()).await;
+    let path = format!("/live?page=/sessions/{}&after=0", quiet.id);
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\n", open.host, open.cookie);
+    let mut lines = connect(&open.host, &head, "").lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "event: main"));
+    assert!(lines.any(|line| line == "event: main"), "its age grows");
+}
+
+#[tokio::test]
+async fn what_its_members_use_is_on_a_mission_s_page_at_once() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let plan = format!(
+        "name = \"spends\"\nobjective = \"Spend\"\nstrategy = \"parallel\"\n[[agents]]\nname = \"a\"\nprovider = \"script\"\ntask = '''{}'''\n",
+        spender()
+    );
+    let wanted =
+        CreateMission { campaign: "shop".to_owned(), plan, starts: true, ..CreateMission::default() };
+    let mission = client.create_mission(wanted).await.unwrap().id;
+    let path = format!("/live?page=/missions/{mission}&after=0");
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\n", open.host, open.cookie);
+    let begun = std::time::Instant::now();
+    let lines = connect(&open.host, &head, "").lines().map_while(Result::ok);
+    let made = lines.filter(|line| line == "event: main").take(6).count();
+    assert_eq!(made, 6);
+    // A page in which nothing happens is made anew every fifteen seconds: six times were not that.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
