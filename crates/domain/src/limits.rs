@@ -434,6 +434,8 @@ pub const WORKTREES_LOOKED_AT: usize = 500;
 pub const DIFF_BYTES: usize = 4 * 1024 * 1024;
 /// Files that are named of one difference.
 pub const DIFF_FILES: usize = 20_000;
+/// How much of a difference is looked at before files are put back: all of it, or none are.
+pub const REWIND_BYTES: usize = 64 * 1024 * 1024;
 
 /// What a copy of somebody who is gone may use for one answer, where nobody says otherwise: enough to take in a long
 /// dialogue once. Dollars count only where the model has a price.
