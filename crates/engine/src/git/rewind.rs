@@ -21,11 +21,14 @@ use super::{
     in_the_way::Exchange,
     inside::{self, Access, NotDone},
     snapshot::{Look, line},
+    worktree::is_gone,
 };
 use crate::{Change, Engine, campaign::check_same};
 
 const PUT_BACK: &str = include_str!("put_back.sh");
 const MOST_SAID: usize = 64 * 1024;
+/// The tree in which nothing is, as git knows it without having it.
+const NOTHING: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 /// Names of what is in the way that are said.
 const NAMED: usize = 3;
 
@@ -61,6 +64,13 @@ impl Engine {
             put_back_to: None,
         };
         let _alone = self.shared.git.alone(view.campaign).await;
+        if let Some(gone) = view.worktree.as_ref().filter(|tree| is_gone(tree)) {
+            if dry_run {
+                let files = self.shared.changed_files(view.campaign, NOTHING, &target, Repositories::LeftOut);
+                return Ok(Rewinding { to, before: String::new(), files: files.await?.0, is_done: false });
+            }
+            self.shared.make_again(&campaign, view.id, gone).await?;
+        }
         // Nothing that is not written down is ever written over.
         let before = self.shared.take(&look).await?.ok_or_else(|| {
             Refusal::internal("nothing was changed: what is there now could not be written down first")
