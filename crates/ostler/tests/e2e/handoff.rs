@@ -2,7 +2,7 @@
 
 use ostler_client::{AddTicket, Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Event, Policy, Reason, Recorded,
+    Event, Policy, Reason, Recorded, Secret,
     event::Answer,
     handoff::{Pack, Wish},
     session::{Attention, Outcome, RestartPolicy, View},
@@ -347,4 +347,24 @@ async fn an_imported_session_is_handed_on_where_its_directory_is_in_a_campaign_b
     let old = client.session("d1").await.unwrap();
     assert_eq!(child.continues, Some(old.id));
     assert_eq!(pack_of(&home, &child).await.known.asked, "build the shed");
+}
+
+#[tokio::test]
+async fn another_provider_goes_on_with_the_key_that_comes_along_or_nothing_is_ended() {
+    let home = TestHome::started(OSTLER).await;
+    home.configure(
+        "[providers.openai-api]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\n\
+         api_key_env = \"OSTLER_TEST_KEY_OF_AN_HEIR\"\n",
+    );
+    let client = home.client().await;
+    let first = client.create_session(wanted(vec![scenario::say("half of it")])).await.unwrap();
+    idle(&home, &first).await;
+    let (who, to) = (first.id.to_string(), "openai-api");
+    let refused = client.hand_off(&who, to, Wish::default()).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::ProviderAuth, "{refused:?}");
+    assert_eq!(client.session(&who).await.unwrap().outcome, None, "nothing was ended for it");
+    let key = ("OSTLER_TEST_KEY_OF_AN_HEIR".to_owned(), Secret::new("sk-of-an-heir"));
+    let client = client.with_keys([key].into_iter().collect());
+    let child = client.hand_off(&who, to, Wish::default()).await.unwrap();
+    assert_eq!((child.provider.as_str(), child.continues), (to, Some(first.id)));
 }
