@@ -297,7 +297,11 @@ impl Run<'_> {
             last: about.last,
             read: Totals::default(),
         };
-        let Some(name) = about.dialogue.clone() else { return Ok((news, None)) };
+        let Some(name) = about.dialogue.clone() else {
+            let says_nothing = about.prompt.is_none() && about.model.is_none();
+            let nameless = "neither its lines nor its name say which dialogue it is";
+            return Ok((if says_nothing { news } else { failed(news, nameless) }, None));
+        };
         let known = self.engine.shared.store.known_history(file.source, &name).await?;
         if known.is_none() && self.is_own(&name).await? {
             news.why = Some("Ostler ran it itself, and has it already".to_owned());
