@@ -142,9 +142,9 @@ impl Engine {
             return Ok(Some(helper.id.to_string()));
         }
         // A name means one of its own campaign, whoever else has it elsewhere.
-        let found = match self.session(&format!("{}/{to}", asker.campaign)).await {
+        let found = match self.spoken_to(&format!("{}/{to}", asker.campaign)).await {
             Ok(view) => Some(view),
-            Err(_) => self.session(to).await.ok(),
+            Err(_) => self.spoken_to(to).await.ok(),
         };
         let is_team = |view: &View| {
             let own = asker.config.mission.map(|own| own.mission);

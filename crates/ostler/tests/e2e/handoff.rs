@@ -368,3 +368,42 @@ async fn another_provider_goes_on_with_the_key_that_comes_along_or_nothing_is_en
     let child = client.hand_off(&who, to, Wish::default()).await.unwrap();
     assert_eq!((child.provider.as_str(), child.continues), (to, Some(first.id)));
 }
+
+#[tokio::test]
+async fn an_agent_s_name_means_the_session_that_has_its_work() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    for name in ["api", "rev", "chat"] {
+        let settings = vec!["provider=script".to_owned()];
+        client.add_agent("shop", &name.parse().unwrap(), settings).await.unwrap();
+    }
+    let mut of_api = wanted(vec![scenario::say("half of it")]);
+    of_api.agent = Some("api".to_owned());
+    let first = client.create_session(of_api).await.unwrap();
+    idle(&home, &first).await;
+    let child = client.hand_off("api", "rev", Wish::default()).await.unwrap();
+    assert_eq!(client.session("rev").await.unwrap().id, child.id);
+    assert_eq!(client.chain("shop/rev").await.unwrap().len(), 2);
+    let say =
+        |who: &str| SendMessage { who: who.to_owned(), text: "how far?".into(), ..SendMessage::default() };
+    assert_eq!(client.send_message(say("rev")).await.unwrap().sent().unwrap().session.id, child.id);
+    client.stop_session("rev", false).await.unwrap();
+    home.ended(&child.id.to_string()).await;
+    assert_eq!(client.session("rev").await.unwrap().id, child.id, "its last one");
+    // Nobody speaks in a chat without naming it.
+    let mut of_chat = wanted(vec![scenario::say("hello")]);
+    of_chat.agent = Some("chat".to_owned());
+    of_chat.key = Some("agent:chat:slack:dm:u1".parse().unwrap());
+    let chat = client.create_session(of_chat.clone()).await.unwrap();
+    assert_eq!(client.session("chat").await.unwrap().id, chat.id);
+    let main = client.send_message(say("chat")).await.unwrap().sent().unwrap().session.id;
+    assert_ne!(main, chat.id);
+    assert_eq!(client.session("chat").await.unwrap().id, main, "its first conversation comes first");
+    client.stop_session(&main.to_string(), false).await.unwrap();
+    home.ended(&main.to_string()).await;
+    assert_eq!(client.session("chat").await.unwrap().id, chat.id);
+    of_chat.key = Some("agent:chat:slack:dm:u2".parse().unwrap());
+    client.create_session(of_chat).await.unwrap();
+    let refused = client.session("chat").await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::Ambiguous, "{refused:?}");
+}
