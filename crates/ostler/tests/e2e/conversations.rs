@@ -658,3 +658,16 @@ async fn what_restrains_a_conversation_is_not_dropped_by_a_reset() {
     let refused = client.send_message(say).await.unwrap_err().to_refusal();
     assert_eq!(refused.reason, Reason::PermissionDenied, "{refused:?}");
 }
+
+#[tokio::test]
+async fn names_and_keys_that_would_be_another_s_are_refused() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    client.add_agent("shop", &name("bob"), vec!["provider=script".to_owned()]).await.unwrap();
+    let alike = client.add_agent("shop", &name("BOB"), Vec::new()).await.unwrap_err().to_refusal();
+    assert_eq!(alike.reason, Reason::NameTaken, "{alike:?}");
+    let mut wanted = of_agent("bob", "hello");
+    wanted.key = Some(key("import:claude:x"));
+    let refused = client.create_session(wanted).await.unwrap_err().to_refusal();
+    assert!(refused.message.contains("import:"), "{refused:?}");
+}
