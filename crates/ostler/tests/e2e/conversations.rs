@@ -670,4 +670,9 @@ async fn names_and_keys_that_would_be_another_s_are_refused() {
     wanted.key = Some(key("import:claude:x"));
     let refused = client.create_session(wanted).await.unwrap_err().to_refusal();
     assert!(refused.message.contains("import:"), "{refused:?}");
+    let view = client.create_session(of_agent("bob", "hello")).await.unwrap();
+    let wait = vec!["queue_debounce_ms=99999999999".to_owned()];
+    let refused =
+        client.set_conversation(&view.conversation.to_string(), wait).await.unwrap_err().to_refusal();
+    assert!(refused.message.contains("3600000"), "{refused:?}");
 }
