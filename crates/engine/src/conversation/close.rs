@@ -88,7 +88,7 @@ impl Engine {
         if old.closed.is_none() {
             return Ok(old);
         }
-        let _naming = self.shared.naming.lock().await;
+        let naming = self.shared.naming.lock().await;
         let store = &self.shared.store;
         if let Some(other) = store.conversation_keyed(old.campaign, old.agent, &old.key).await? {
             return Err(Refusal::new(
@@ -100,6 +100,10 @@ impl Engine {
         }
         let reopened = ConversationReopened { id: old.id, by: change.by.clone() };
         self.record_nodes(vec![Event::ConversationReopened(reopened)], None).await?;
+        drop(naming);
+        if let Err(refusal) = self.call_off(old.id, &change).await {
+            tracing::warn!(conversation = %old.id, %refusal, "its deletion is called off when rules are next followed");
+        }
         self.stored_conversation(old.id).await
     }
 
