@@ -126,8 +126,14 @@ impl Engine {
         let to = Addressee { who: whom, key: None };
         let text = format!("[from {}] {text}", asker.name);
         let words = Words { text, mode: Some(Mode::Followup), ..Words::default() };
-        let sent = self.send(&to, &words, change).await?;
-        let heard = sent.heard.ok_or_else(|| Refusal::invalid("nothing was said"))?;
+        // What decides there is the operator's to know and to change.
+        let sent = self.send(&to, &words, change).await.map_err(|refusal| match refusal.reason {
+            Reason::PermissionDenied => {
+                Refusal::new(Reason::PermissionDenied, "nothing may be said to it now")
+            }
+            _ => refusal,
+        });
+        let heard = sent?.heard.ok_or_else(|| Refusal::invalid("nothing was said"))?;
         Ok(Reply::Sent { message: heard.message })
     }
 
