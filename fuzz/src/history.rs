@@ -22,7 +22,7 @@ pub(super) fn holds(bytes: &[u8]) {
         assert!(places.is_sorted_by(|one, other| one < other), "each prompt has a place of its own");
         write(whole);
         let middle = bytes.len() / 2;
-        let _ = glance(*source, &bytes[..middle], &bytes[middle..]);
+        let _ = glance(*source, "", &bytes[..middle], &bytes[middle..]);
     }
 }
 

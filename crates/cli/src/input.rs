@@ -219,6 +219,12 @@ fn bytes() -> Result<Vec<u8>, Failure> {
         .take(most)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?;
+    if bytes.len() as u64 == most {
+        let message = format!("standard input has more than {} bytes", ostler_domain::limits::MESSAGE_BYTES);
+        return Err(Refusal::new(Reason::TooLarge, message)
+            .because("no message is longer, and nothing was sent")
+            .into());
+    }
     Ok(bytes)
 }
 

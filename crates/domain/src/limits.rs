@@ -430,8 +430,12 @@ pub const WORKTREE_NAMES: u32 = 1_000;
 pub const WORKTREE_IGNORED: usize = 50;
 /// Work trees that are looked at for a list; each look is a run of git.
 pub const WORKTREES_LOOKED_AT: usize = 500;
+/// How long messages may wait for more of them to come, at most: an hour.
+pub const QUEUE_DEBOUNCE_MS: u64 = 3_600_000;
 /// How much of a difference is handed out; the rest is said to be missing.
 pub const DIFF_BYTES: usize = 4 * 1024 * 1024;
+/// How much of a difference is looked at before files are put back: all of it, or none are.
+pub const REWIND_BYTES: usize = 64 * 1024 * 1024;
 /// Files that are named of one difference.
 pub const DIFF_FILES: usize = 20_000;
 

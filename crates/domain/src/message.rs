@@ -6,6 +6,7 @@ use crate::{
     SessionId,
     conversation::{Entry, Form, Key, QueueDrop},
     id::MessageId,
+    limits::QUEUE_DEBOUNCE_MS,
     text::one_line,
 };
 
@@ -160,7 +161,7 @@ impl Queue {
         };
         Queue {
             mode: entry.queue_mode.unwrap_or(usual.mode),
-            debounce_ms: entry.queue_debounce_ms.unwrap_or(usual.debounce_ms),
+            debounce_ms: entry.queue_debounce_ms.unwrap_or(usual.debounce_ms).min(QUEUE_DEBOUNCE_MS),
             cap: entry.queue_cap.or(usual.cap).filter(|cap| *cap > 0),
             drop: entry.queue_drop.unwrap_or(usual.drop),
         }

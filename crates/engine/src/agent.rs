@@ -3,7 +3,9 @@
 use ostler_domain::{
     AgentId, CampaignId, Event, Name, Reason, Refusal,
     agent::{Agent, Profile},
+    campaign::Campaign,
     event::{AgentChanged, AgentRemoved},
+    limits::PAGE_MOST,
     query::{Listed, Page, Scope, SessionFilter},
     text::one_line,
 };
@@ -46,6 +48,7 @@ impl Engine {
             .hint(format!("ostler agent show {}/{name}", campaign.name), "says what it is")
             .hint(format!("ostler agent set {}/{name} KEY=VALUE", campaign.name), "changes it"));
         }
+        self.check_no_agent_alike(&campaign, &name).await?;
         self.check_no_session_named(campaign.id, &name).await?;
         let now = self.shared.clock.now().wall;
         let id = AgentId::new(now, entropy());
@@ -63,6 +66,27 @@ impl Engine {
             }
             Err(CommitError::RequestDone { reply, .. }) => self.agent(&reply).await,
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Keys name agents, and are found in any case: two whose names differ in that alone would have each other's.
+    async fn check_no_agent_alike(&self, campaign: &Campaign, name: &Name) -> Result<(), Refusal> {
+        let mut page = Page::of(PAGE_MOST, None);
+        loop {
+            let listed = self.shared.store.agents(Some(campaign.id), page).await?;
+            let is_alike = |other: &&Agent| other.name.as_str().eq_ignore_ascii_case(name.as_str());
+            if let Some(other) = listed.rows.iter().find(is_alike) {
+                return Err(Refusal::new(
+                    Reason::NameTaken,
+                    format!("there is an agent {} in {} already", other.name, campaign.name),
+                )
+                .because("keys of conversations name agents, and are found in any case")
+                .hint(format!("ostler agent show {}/{}", campaign.name, other.name), "says what it is"));
+            }
+            match listed.next_cursor {
+                Some(next) => page = Page::of(PAGE_MOST, Some(next)),
+                None => return Ok(()),
+            }
         }
     }
 

@@ -139,7 +139,7 @@ impl Engine {
             agent: agent.as_ref().map(|agent| agent.id),
             forked_from: Some(before.conversation),
             forked_at: branch.at,
-            notes: self.stored_conversation(before.conversation).await?.notes.kept_by_reset(),
+            notes: self.stored_conversation(before.conversation).await?.notes.kept_by_reset(true),
             ..ConversationOpened::new(conversation, campaign.id, Key::adhoc(id), name.clone())
         }));
         let place = Place { agent, ..Place::first(id, conversation, name, begin) };

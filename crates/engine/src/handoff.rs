@@ -43,6 +43,29 @@ fn again(id: SessionId) -> String {
     format!("ostler handoff {}", id.short())
 }
 
+/// Whoever goes on, as far as that is known before the work is packed: by whom it is run and as what.
+fn heir(old: &State, campaign: &Campaign, to: &To) -> NewSession {
+    let before = old.created();
+    let is_same = to.agent.is_none() && to.provider.as_ref().is_none_or(|to| *to == before.config.provider);
+    let own_agent = before.agent.as_ref().map(|agent| agent.id.to_string());
+    let kept = old.next_model().filter(|_| is_same).map(str::to_owned);
+    NewSession {
+        campaign: campaign.id.to_string(),
+        provider: match (&to.provider, &to.agent) {
+            (Some(provider), _) => provider.clone(),
+            // What an agent's sessions are started with is its own to say.
+            (None, Some(_)) => String::new(),
+            (None, None) => before.config.provider.clone(),
+        },
+        model: to.model.clone().or(kept),
+        agent: to.agent.as_ref().map(ToString::to_string).or(own_agent),
+        environment: before.config.environment.clone(),
+        auth_profile: before.config.auth_profile.clone().filter(|_| is_same),
+        provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
+        ..NewSession::default()
+    }
+}
+
 impl Engine {
     /// Ends a session and has another one go on with its work; an ended one's is gone on with at once.
     pub async fn hand_off(&self, who: &str, to: &str, wish: Wish, change: Change) -> Result<View, Refusal> {
@@ -58,15 +81,10 @@ impl Engine {
         let campaign = self.campaign_to_go_on_in(old.created(), again(view.id)).await?;
         let to = self.receiver(&campaign, to).await?;
         // A person is told at once that whoever is meant cannot go on; nothing is ended for it.
-        let profile = match &to.agent {
-            Some(name) => self.shared.store.agent_named(campaign.id, name.as_str()).await?,
-            None => None,
-        }
-        .map(|agent| agent.profile);
-        let account = profile.as_ref().and_then(|profile| profile.auth_profile.clone());
-        if let Some(provider) = to.provider.clone().or_else(|| profile.and_then(|profile| profile.provider)) {
-            self.shared.check_program(&provider, account.as_ref()).await?;
-        }
+        let brought = self.shared.keys.brought(view.id);
+        let with_all = change.clone().with_keys(change.keys.clone().and(brought));
+        let mut heir = heir(&old, &campaign, &to);
+        self.check_could_start(&mut heir, &campaign, &with_all).await?;
         let wish = Wish { to, ..wish };
         if view.outcome.is_some() {
             self.check_sole_writer(&view).await?;
@@ -74,7 +92,9 @@ impl Engine {
             return self.hand_on(old, wish, &change.by, &change, done).await;
         }
         self.check_may_go_on(&view, &change).await?;
+        // The end of the old session hands them to whoever goes on.
         self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
+        self.shared.bring_keys(view.id, &heir.provider, heir.auth_profile.as_ref(), &change.keys)?;
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
             handle.request(Request::Handoff(Box::new(wish)), change.by.clone(), None).await?;
@@ -202,25 +222,10 @@ impl Engine {
         let mission = self.membership_after(&view, &change.by).await?;
         let made = self.made(&view).await;
         let pack = old.pack(wish, &self.telling(before.id).await?, made);
-        let is_same =
-            to.agent.is_none() && to.provider.as_ref().is_none_or(|to| *to == before.config.provider);
-        let own_agent = before.agent.as_ref().map(|agent| agent.id.to_string());
-        let agent = to.agent.as_ref().map(ToString::to_string).or(own_agent);
-        let provider = match (&to.provider, &to.agent) {
-            (Some(provider), _) => provider.clone(),
-            // What an agent's sessions are started with is its own to say.
-            (None, Some(_)) => String::new(),
-            (None, None) => before.config.provider.clone(),
-        };
-        let kept = old.next_model().filter(|_| is_same).map(str::to_owned);
         let budget = old.budget_left(None, &self.shared.context().prices)?;
         let brought = self.shared.keys.brought(before.id);
         let change = change.clone().with_keys(change.keys.clone().and(brought));
         let wanted = NewSession {
-            campaign: campaign.id.to_string(),
-            provider,
-            model: to.model.or(kept),
-            agent,
             prompt: Some(pack.prompt()),
             budget,
             when_used_up: before.config.when_used_up,
@@ -228,18 +233,16 @@ impl Engine {
             restart: before.config.restart,
             approve: before.config.approve,
             ends_with_turn: before.config.ends_with_turn,
-            environment: before.config.environment.clone(),
-            auth_profile: before.config.auth_profile.clone().filter(|_| is_same),
-            provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
             ticket: before.config.named_ticket(),
             mission,
             leases: before.config.leases.clone(),
             watchdogs: Some(before.config.watchdogs),
             priority: before.config.priority,
             bounded_by: before.bound_handed_on(by),
-            handed: Some(Handed { old: Box::new(old), pack: Box::new(pack) }),
-            ..NewSession::default()
+            ..heir(&old, &campaign, &to)
         };
+        let handed = Some(Handed { old: Box::new(old), pack: Box::new(pack) });
+        let wanted = NewSession { handed, ..wanted };
         self.create(wanted, &change, done).await
     }
 

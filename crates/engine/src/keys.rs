@@ -25,10 +25,12 @@ struct Held {
 }
 
 impl Keys {
-    /// Has a session called by this key; a newer one takes the place of an older.
+    /// Has a session called by this key; a newer one takes the place of an older in its variable.
     fn bring(&self, session: SessionId, keys: CallerKeys) {
         if !keys.is_empty() {
-            self.held().entry(session).or_default().brought = keys;
+            let mut all = self.held();
+            let held = all.entry(session).or_default();
+            held.brought = keys.and(std::mem::take(&mut held.brought));
         }
     }
 
@@ -105,8 +107,10 @@ mod tests {
         keys.bring(first, [("A".to_owned(), Secret::new("sk-1"))].into_iter().collect());
         keys.bring(first, CallerKeys::default());
         assert_eq!(keys.of(first, "A"), Some(Secret::new("sk-1")), "who brings none takes none away");
+        keys.bring(first, [("B".to_owned(), Secret::new("sk-3"))].into_iter().collect());
+        assert_eq!(keys.of(first, "A"), Some(Secret::new("sk-1")), "whoever goes on may need another");
         keys.hand_on(first, second);
-        assert_eq!((keys.of(first, "A"), keys.of(second, "B")), (None, None));
+        assert_eq!((keys.of(first, "A"), keys.of(second, "B")), (None, Some(Secret::new("sk-3"))));
         assert_eq!(keys.of(second, "A"), Some(Secret::new("sk-1")));
         keys.keep_said(second, Some(Secret::new("sk-2")));
         keys.hand_on(second, first);

@@ -171,12 +171,14 @@ pub(crate) async fn after(
     };
     let _naming = engine.shared.naming.lock().await;
     if let Some(successor) = engine.successor(old.id).await? {
-        return Err(Refusal::new(
-            Reason::WrongState,
-            format!("session {} has already gone on", old.id.short()),
-        )
-        .because(format!("session {} continues it", successor.id.short()))
-        .hint(format!("ostler send {} \"…\"", successor.id.short()), "says it to that one"));
+        let (old, short) = (old.id.short(), successor.id.short());
+        let refusal = Refusal::new(Reason::WrongState, format!("session {old} has already gone on"))
+            .because(format!("session {short} continues it"));
+        // What went on elsewhere hears nobody from here.
+        return Err(match successor.imported {
+            Some(_) => refusal.hint(resume(successor.id), "goes on with that one"),
+            None => refusal.hint(format!("ostler send {short} \"…\""), "says it to that one"),
+        });
     }
     let loaded = engine.shared.store.load_session(old.id).await?;
     let state = loaded

@@ -290,7 +290,7 @@ impl Engine {
             let agent = self.agent(&to.who).await?;
             return self.hearer_of_agent(NewConversation::of(agent, key.clone()), change).await;
         }
-        match self.session(&to.who).await {
+        match self.spoken_to(&to.who).await {
             Ok(view) => {
                 if to.who == view.name.as_str() {
                     self.check_sole(&to.who, view.campaign, Way::Send).await?;
@@ -314,7 +314,7 @@ impl Engine {
                     None => Err(refusal),
                 }
             }
-            Err(refusal) => Err(spoken_to(refusal)),
+            Err(refusal) => Err(with_ways_to_speak(refusal)),
         }
     }
 
@@ -395,7 +395,7 @@ impl Engine {
 }
 
 /// Whoever names several is told how to speak to each of them.
-fn spoken_to(mut refusal: Refusal) -> Refusal {
+fn with_ways_to_speak(mut refusal: Refusal) -> Refusal {
     for hint in refusal.hints.iter_mut().filter(|_| refusal.reason == Reason::Ambiguous) {
         let one =
             ["ostler show ", "ostler agent show "].iter().find_map(|way| hint.command.strip_prefix(way));

@@ -126,8 +126,14 @@ impl Engine {
         let to = Addressee { who: whom, key: None };
         let text = format!("[from {}] {text}", asker.name);
         let words = Words { text, mode: Some(Mode::Followup), ..Words::default() };
-        let sent = self.send(&to, &words, change).await?;
-        let heard = sent.heard.ok_or_else(|| Refusal::invalid("nothing was said"))?;
+        // What decides there is the operator's to know and to change.
+        let sent = self.send(&to, &words, change).await.map_err(|refusal| match refusal.reason {
+            Reason::PermissionDenied => {
+                Refusal::new(Reason::PermissionDenied, "nothing may be said to it now")
+            }
+            _ => refusal,
+        });
+        let heard = sent?.heard.ok_or_else(|| Refusal::invalid("nothing was said"))?;
         Ok(Reply::Sent { message: heard.message })
     }
 
@@ -142,9 +148,9 @@ impl Engine {
             return Ok(Some(helper.id.to_string()));
         }
         // A name means one of its own campaign, whoever else has it elsewhere.
-        let found = match self.session(&format!("{}/{to}", asker.campaign)).await {
+        let found = match self.spoken_to(&format!("{}/{to}", asker.campaign)).await {
             Ok(view) => Some(view),
-            Err(_) => self.session(to).await.ok(),
+            Err(_) => self.spoken_to(to).await.ok(),
         };
         let is_team = |view: &View| {
             let own = asker.config.mission.map(|own| own.mission);

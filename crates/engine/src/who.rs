@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use ostler_domain::{
     ApprovalId, CampaignId, ConversationId, Reason, Refusal, SessionId,
+    agent::Agent,
     campaign::Campaign,
+    conversation::Form,
     id::Fragment,
     query::{Page, Scope, SessionFilter},
     session::{Status, View},
@@ -28,17 +30,94 @@ pub(crate) enum Way {
 }
 
 impl Engine {
-    /// The session of an id, a part of one, a name, a conversation or a provider's id. A name or a conversation
-    /// means its session that has not ended, else its last one.
+    /// The session of an id, a part of one, a name, an agent, a conversation or a provider's id. A name, an agent or a
+    /// conversation means its session that has not ended, else its last one.
     pub async fn session(&self, who: &str) -> Result<View, Refusal> {
         self.session_near(who, None).await
     }
 
     /// The same. Of several campaigns that have a name, the one that this path lies in is meant.
     pub async fn session_near(&self, who: &str, path: Option<&str>) -> Result<View, Refusal> {
-        let mut view = self.stored_session(who, path).await?;
+        let mut view = self.meant_session(who, path).await?;
         self.overlay(&mut view);
         Ok(view)
+    }
+
+    /// The session for which is what is said to somebody. To an agent nobody speaks in one of its chats elsewhere without
+    /// naming its key: whoever is on the other side would hear the answer.
+    pub(crate) async fn spoken_to(&self, who: &str) -> Result<View, Refusal> {
+        let mut view = match self.stored_session(who, None).await {
+            Ok(view) if view.outcome.is_none() => view,
+            Err(refusal) if refusal.reason != Reason::SessionUnknown => return Err(refusal),
+            ended => {
+                let mut live = match self.agent_called(who, None).await? {
+                    Some(agent) => self.live_of(&agent).await?,
+                    None => Vec::new(),
+                };
+                let mut kept = Vec::new();
+                for view in live.drain(..) {
+                    let conversation = self.stored_conversation(view.conversation).await?;
+                    if !matches!(conversation.key.form(), Form::Chat { .. }) {
+                        kept.push(view);
+                    }
+                }
+                match kept.as_slice() {
+                    [] => ended?,
+                    [one] => one.clone(),
+                    several => return Err(self.in_several(who, several).await?),
+                }
+            }
+        };
+        self.overlay(&mut view);
+        Ok(view)
+    }
+
+    /// An agent's conversations other than its first are called otherwise than it is.
+    async fn meant_session(&self, who: &str, path: Option<&str>) -> Result<View, Refusal> {
+        let ended = match self.stored_session(who, path).await {
+            Ok(view) if view.outcome.is_none() => return Ok(view),
+            Err(refusal) if refusal.reason != Reason::SessionUnknown => return Err(refusal),
+            ended => ended,
+        };
+        let Some(agent) = self.agent_called(who, path).await? else { return ended };
+        match self.live_of(&agent).await?.as_slice() {
+            [one] => Ok(one.clone()),
+            [] if ended.is_ok() => ended,
+            [] => self.last_of(&agent).await?.map_or(ended, Ok),
+            several => Err(self.in_several(who, several).await?),
+        }
+    }
+
+    /// The one registered agent that a name means: in its campaign, in the one that this path lies in, or anywhere.
+    async fn agent_called(&self, who: &str, path: Option<&str>) -> Result<Option<Agent>, Refusal> {
+        let addressed = self.without_role(who).await;
+        let who = addressed.as_deref().unwrap_or(who);
+        let (campaign, name) = match who.rsplit_once('/') {
+            Some((campaign, name)) => (Some(self.campaign(campaign).await?.id), name),
+            None => (None, who),
+        };
+        let mut agents = self.shared.store.agents_named(name).await?;
+        agents.retain(|agent| campaign.is_none_or(|campaign| agent.campaign == campaign));
+        if let (None, Some(path)) = (campaign, path)
+            && let Ok(near) = self.campaign(path).await
+            && agents.iter().any(|agent| agent.campaign == near.id)
+        {
+            agents.retain(|agent| agent.campaign == near.id);
+        }
+        Ok(if agents.len() == 1 { agents.pop() } else { None })
+    }
+
+    /// What an agent works on now, in whichever of its conversations.
+    async fn live_of(&self, agent: &Agent) -> Result<Vec<View>, Refusal> {
+        let live = SessionFilter { scope: Scope::NotEnded, ..of_agent(agent) };
+        let mut rows = self.shared.store.list_sessions(&live, Page::of(LOOKED_AT, None)).await?.rows;
+        rows.retain(|view| is_of(view, agent));
+        Ok(rows)
+    }
+
+    async fn last_of(&self, agent: &Agent) -> Result<Option<View>, Refusal> {
+        let rows = self.shared.store.list_sessions(&of_agent(agent), Page::of(LOOKED_AT, None)).await?.rows;
+        Ok(rows.into_iter().find(|view| is_of(view, agent)))
     }
 
     async fn stored_session(&self, who: &str, path: Option<&str>) -> Result<View, Refusal> {
@@ -260,6 +339,18 @@ impl Engine {
             }
         }
     }
+}
+
+fn of_agent(agent: &Agent) -> SessionFilter {
+    SessionFilter {
+        campaigns: vec![agent.campaign],
+        agents: vec![agent.name.to_string()],
+        ..SessionFilter::default()
+    }
+}
+
+fn is_of(view: &View, agent: &Agent) -> bool {
+    view.agent.as_ref().is_some_and(|own| own.id == agent.id)
 }
 
 fn unknown(who: &str) -> Refusal {

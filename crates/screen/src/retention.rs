@@ -235,7 +235,7 @@ pub fn nothing(waiting: &[Standing], now: Time) -> Vec<Line> {
         return lines;
     }
     vec![
-        Line::of("No rule has anything to do. Without one nothing is ever archived or deleted."),
+        Line::of("No rule has anything to do now. What none is about is never archived or deleted."),
         Line::of("  ")
             .with(Tone::Accent, "ostler campaign set SHOP retention.archive_after=30d")
             .faint("   archives what ended 30 days ago"),
@@ -383,6 +383,6 @@ mod tests {
                 "1 marked session held: not deleted while somebody holds them.",
             ]
         );
-        assert!(shown(&[])[0].ends_with("Without one nothing is ever archived or deleted."));
+        assert!(shown(&[])[0].ends_with("What none is about is never archived or deleted."));
     }
 }

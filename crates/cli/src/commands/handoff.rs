@@ -1,7 +1,7 @@
 //! `ostler handoff`: ends a session and has another one go on with its work.
 
 use clap::Args;
-use ostler_domain::handoff::Wish;
+use ostler_domain::handoff::{To, Wish};
 
 use super::many;
 use crate::{
@@ -50,6 +50,13 @@ pub(crate) async fn run(app: &App, args: HandoffArgs) -> Result<u8, Failure> {
     app.touched(&session.id);
     let told = format!("goes on with the work of {} ({})", before.name, before.id.short());
     many::say(app, &client, &told, &session).await?;
+    if !went_to(&to, &session.provider, session.agent.as_ref().map(|agent| agent.name.as_str())) {
+        app.ui.remark(&Line::of(format!(
+            "it was to go to {}, and goes on with {}: what it was told first says why",
+            ostler_domain::text::one_line(&to, 64),
+            session.provider
+        )));
+    }
     if !app.ui.is_quiet() {
         let chain = format!("ostler chain show {}", session.id.short());
         app.ui.remark(
@@ -57,4 +64,26 @@ pub(crate) async fn run(app: &App, args: HandoffArgs) -> Result<u8, Failure> {
         );
     }
     Ok(exit_code::OK)
+}
+
+/// Whether those who were meant have it. Between the wish and their start they may have become unable to.
+fn went_to(meant: &str, provider: &str, agent: Option<&str>) -> bool {
+    let Ok(to) = To::parse(meant, |name| agent == Some(name)) else { return true };
+    to.provider.is_none_or(|meant| meant == provider)
+        && to.agent.is_none_or(|meant| agent == Some(meant.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_it_is_compared_with_whom_was_meant() {
+        for meant in ["", "codex", "codex/gpt-5.5", "rev", "agent:rev"] {
+            assert!(went_to(meant, "codex", Some("rev")), "{meant}");
+        }
+        for meant in ["claude-code", "script/m", "agent:api"] {
+            assert!(!went_to(meant, "codex", Some("rev")), "{meant}");
+        }
+    }
 }

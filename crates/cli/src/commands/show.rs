@@ -287,7 +287,7 @@ async fn session_lines(client: &Client, session: &Session, campaign: &str) -> Re
     let grants = grants(client, session).await.unwrap_or_default();
     let around = screen::session::Around {
         campaign,
-        place_in_chain: (place, chain.len().max(place)),
+        place_in_chain: Some((place, chain.len().max(place))),
         approvals: &approvals,
         counted: counted.as_ref(),
         conversation: conversation.as_ref(),

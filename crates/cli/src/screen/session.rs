@@ -34,8 +34,8 @@ impl Grant {
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
     pub(crate) campaign: &'a str,
-    /// Its place in its chain, and how many sessions that has.
-    pub(crate) place_in_chain: (usize, usize),
+    /// Its place in its chain, and how many sessions that has, where that is known.
+    pub(crate) place_in_chain: Option<(usize, usize)>,
     pub(crate) approvals: &'a [Approval],
     /// What its report and the wire say of its tokens, where that is known.
     pub(crate) counted: Option<&'a Agreement>,
@@ -55,7 +55,7 @@ impl<'a> Around<'a> {
     pub(crate) fn of(campaign: &'a str) -> Self {
         Self {
             campaign,
-            place_in_chain: (1, 1),
+            place_in_chain: None,
             approvals: &[],
             counted: None,
             conversation: None,
@@ -275,7 +275,7 @@ fn counted_words(session: &Session, counted: &Agreement) -> String {
 }
 
 fn links(session: &Session, around: &Around<'_>) -> Line {
-    let (place, length) = around.place_in_chain;
+    let chain = around.place_in_chain.map(|(place, length)| format!("chain {place} of {length}"));
     let waiting = match session.messages_waiting {
         0 => String::new(),
         n => words::plural(u64::from(n), "message waits", "messages wait"),
@@ -287,7 +287,7 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
     };
     Line::joined([
         Line::of(conversation(session, around)),
-        Line::of(format!("chain {place} of {length}")),
+        Line::of(chain.unwrap_or_default()),
         Line::of(session.ticket.as_deref().map(|ticket| format!("ticket {ticket}")).unwrap_or_default()),
         Line::of(session.mission.map(|of| format!("mission {}", of.mission.short())).unwrap_or_default()),
         Line::of(format!("restarts {}, policy {}", session.restart_count, session.restart_policy.as_str())),
@@ -488,7 +488,7 @@ mod tests {
         session.obituary.as_mut().unwrap().last = Some("run: cargo build --workspace -j 8".to_owned());
         let around = Around {
             campaign: "shop",
-            place_in_chain: (1, 2),
+            place_in_chain: Some((1, 2)),
             approvals: &[],
             counted: None,
             conversation: None,

@@ -165,12 +165,16 @@ impl Notes {
         Ok(notes)
     }
 
-    /// What a fresh conversation under the same key keeps when it is to keep anything: how it is run and where it
-    /// delivers. What the old dialogue was about stays with it.
+    /// What a fresh conversation under the same key has of the old one's: how it is run, who may speak and where it
+    /// delivers, always; what describes it where that is wished. What the old dialogue was about stays with it.
     #[must_use]
-    pub fn kept_by_reset(&self) -> Notes {
+    pub fn kept_by_reset(&self, with_metadata: bool) -> Notes {
         let mut notes = self.clone();
         notes.state.clear();
+        if !with_metadata {
+            notes.metadata.clear();
+            notes.entry.label = None;
+        }
         let entry = &mut notes.entry;
         if entry.is_imported() {
             // What came from elsewhere waits in another way than what begins here; that does not change.
@@ -195,6 +199,18 @@ impl Notes {
         entry.skills_snapshot = None;
         entry.system_prompt_report = None;
         notes
+    }
+}
+
+impl Notes {
+    /// What of it somebody noted here, and a fresh conversation under the same key does not have.
+    pub fn not_kept_by_reset(&self, with_metadata: bool) -> Vec<String> {
+        let of = |object: &Map<String, Value>, name: &str| {
+            object.keys().map(|key| format!("{name}.{key}")).collect::<Vec<_>>()
+        };
+        let label = self.entry.label.as_ref().filter(|_| !with_metadata).map(|_| "label".to_owned());
+        let metadata = if with_metadata { Vec::new() } else { of(&self.metadata, "metadata") };
+        label.into_iter().chain(metadata).chain(of(&self.state, "state")).collect()
     }
 }
 
@@ -284,13 +300,27 @@ mod tests {
     fn a_reset_keeps_how_it_is_run_and_not_what_it_was_about() {
         let notes = changed(
             &Notes::default(),
-            &["state.phase=3", "metadata.owner=ann", "model=x", "channel=slack", "label=Checkout"],
+            &[
+                "state.phase=3",
+                "metadata.owner=ann",
+                "model=x",
+                "channel=slack",
+                "label=Checkout",
+                "send_policy=deny",
+            ],
         )
         .unwrap();
-        let kept = notes.kept_by_reset();
+        let kept = notes.kept_by_reset(true);
         assert!(kept.state.is_empty());
         assert_eq!(kept.entry, notes.entry);
         assert_eq!(kept.metadata, notes.metadata);
+        // What restrains it is no metadata.
+        let bare = notes.kept_by_reset(false);
+        assert_eq!(bare.entry, Entry { label: None, ..notes.entry.clone() });
+        assert_eq!(bare.entry.send_policy, Some(SendAction::Deny));
+        assert!(bare.metadata.is_empty());
+        assert_eq!(notes.not_kept_by_reset(false), ["label", "metadata.owner", "state.phase"]);
+        assert_eq!(notes.not_kept_by_reset(true), ["state.phase"]);
     }
 
     #[test]
@@ -299,7 +329,7 @@ mod tests {
             "lastInteractionAt":1,"spawnedBy":"agent:main:main","fastMode":true,"channel":"slack","queueCap":5}"#;
         let entry: Entry = serde_json::from_str(row).unwrap();
         let waited = Queue::of(&Key::main(), &entry);
-        let kept = Notes { entry, ..Notes::default() }.kept_by_reset().entry;
+        let kept = Notes { entry, ..Notes::default() }.kept_by_reset(true).entry;
         let other: Vec<&str> = kept.other.keys().map(String::as_str).collect();
         assert_eq!(other, ["fastMode", "spawnedBy"], "how it is run, and by whom");
         assert!(!kept.is_imported());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     ConversationId, Event, Reason, Refusal,
-    conversation::{CloseReason, Conversation, Key, Notes},
+    conversation::{CloseReason, Conversation, Key},
     event::{ConversationClosed, ConversationOpened, ConversationReopened},
     session::{Request, StopRule},
 };
@@ -16,7 +16,7 @@ use crate::{Change, Engine, clock::entropy};
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 impl Engine {
-    /// Closes a conversation and opens a fresh one under its key. `keep`: with its metadata and settings.
+    /// Closes a conversation and opens a fresh one under its key, with its settings. `keep`: with its metadata, too.
     pub async fn reset_conversation(
         &self,
         who: &str,
@@ -50,7 +50,7 @@ impl Engine {
             agent: old.agent,
             spawned_by: old.spawned_by,
             replaces: Some(old.id),
-            notes: if keep { old.notes.kept_by_reset() } else { Notes::default() },
+            notes: old.notes.kept_by_reset(keep),
             ..ConversationOpened::new(id, old.campaign, old.key, old.name)
         };
         let events = vec![Event::ConversationClosed(closed), Event::ConversationOpened(Box::new(opened))];
@@ -88,7 +88,7 @@ impl Engine {
         if old.closed.is_none() {
             return Ok(old);
         }
-        let _naming = self.shared.naming.lock().await;
+        let naming = self.shared.naming.lock().await;
         let store = &self.shared.store;
         if let Some(other) = store.conversation_keyed(old.campaign, old.agent, &old.key).await? {
             return Err(Refusal::new(
@@ -100,6 +100,10 @@ impl Engine {
         }
         let reopened = ConversationReopened { id: old.id, by: change.by.clone() };
         self.record_nodes(vec![Event::ConversationReopened(reopened)], None).await?;
+        drop(naming);
+        if let Err(refusal) = self.call_off(old.id, &change).await {
+            tracing::warn!(conversation = %old.id, %refusal, "its deletion is called off when rules are next followed");
+        }
         self.stored_conversation(old.id).await
     }
 

@@ -259,6 +259,11 @@ pub(crate) fn check_key(agent: &Agent, key: &Key) -> Result<Key, Refusal> {
             "keys that begin with adhoc: are given to conversations that nobody named",
         ));
     }
+    if key.folded().starts_with("import:") {
+        return Err(Refusal::invalid(
+            "keys that begin with import: are given to conversations that were brought in from elsewhere",
+        ));
+    }
     match key.agent() {
         Some(named) if !named.eq_ignore_ascii_case(agent.name.as_str()) => Err(Refusal::invalid(format!(
             "the key {} is one of agent {}, not of {}",

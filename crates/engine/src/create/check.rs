@@ -1,27 +1,77 @@
 //! What a session that is wanted must fulfil before it is made: texts, variables, a model that is named, reached and priced.
 
 use ostler_domain::{
-    Reason, Refusal,
+    Reason, Refusal, Secret,
     budget::unpriced,
     campaign::Campaign,
     limits::{MESSAGE_BYTES, MODEL_BYTES},
     policy::NetMode,
     price::Dollars,
-    provider::Settings,
+    provider::{CallerKeys, Settings},
     session::{Billing, Config, Sandbox},
+    text::one_line,
 };
 use ostler_providers::Provider;
 
 use super::NewSession;
-use crate::Engine;
+use crate::{Change, Engine, upstream};
+
+/// What is known of a session that could start.
+pub(super) struct Startable {
+    pub(super) settings: Settings,
+    /// What the command said that names the key.
+    pub(super) said: Option<Secret>,
+    /// It calls its model through its gateway.
+    pub(super) has_model: bool,
+}
 
 impl Engine {
-    /// A network without a gateway leads to no model that was configured.
-    pub(super) fn check_model_is_reached(
+    /// Refuses what could only fail to start: its program, its model, its key or its login is not there. What its agent and
+    /// its conversation say of it is filled in.
+    pub(crate) async fn check_could_start(
         &self,
+        wanted: &mut NewSession,
         campaign: &Campaign,
-        provider: &dyn Provider,
+        change: &Change,
     ) -> Result<(), Refusal> {
+        self.whose(wanted, campaign).await?.fill(wanted, &self.shared);
+        if wanted.provider.is_empty() {
+            wanted.provider = self.usual_provider(wanted, campaign, change).await?;
+        }
+        let provider = self.shared.provider(&wanted.provider)?;
+        self.check_startable(provider.as_ref(), wanted, campaign, &change.keys).await.map(drop)
+    }
+
+    pub(super) async fn check_startable(
+        &self,
+        provider: &dyn Provider,
+        wanted: &NewSession,
+        campaign: &Campaign,
+        keys: &CallerKeys,
+    ) -> Result<Startable, Refusal> {
+        if let Some(key) = provider.unknown_setting(&wanted.provider_config) {
+            return Err(Refusal::invalid(format!(
+                "{} has no setting \"{}\"",
+                provider.name(),
+                one_line(key, 64)
+            )));
+        }
+        let settings =
+            self.shared.options.providers.of_account(provider.name(), wanted.auth_profile.as_ref())?;
+        let home = self.shared.options.home_dir.as_deref();
+        self.shared.programs.find(provider, &settings, home).await?;
+        let said = upstream::check_key(provider, &settings, keys).await?;
+        check_model(provider, &settings, wanted)?;
+        let has_model = self.shared.has_model(provider, &settings, keys);
+        self.shared.check_login(provider, &settings, has_model, &wanted.environment, &campaign.policy)?;
+        if has_model {
+            self.check_model_is_reached(campaign, provider)?;
+        }
+        Ok(Startable { settings, said, has_model })
+    }
+
+    /// A network without a gateway leads to no model that was configured.
+    fn check_model_is_reached(&self, campaign: &Campaign, provider: &dyn Provider) -> Result<(), Refusal> {
         let mode = campaign.policy.net_mode.unwrap_or(provider.usual_network());
         let has_gateway = matches!(mode, NetMode::Provider | NetMode::Open);
         if has_gateway || self.shared.sandbox() == Sandbox::Off {
@@ -85,11 +135,7 @@ pub(super) fn billing(
 }
 
 /// Refuses a session that nobody has named a model for, where there is no usual one.
-pub(super) fn check_model(
-    provider: &dyn Provider,
-    settings: &Settings,
-    wanted: &NewSession,
-) -> Result<(), Refusal> {
+fn check_model(provider: &dyn Provider, settings: &Settings, wanted: &NewSession) -> Result<(), Refusal> {
     if !provider.needs_model() || wanted.model.is_some() || settings.model.is_some() {
         return Ok(());
     }

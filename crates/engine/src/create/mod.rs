@@ -25,7 +25,7 @@ use ostler_domain::{
 };
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 
-use self::check::{billing, check_environment, check_model, check_texts};
+use self::check::{Startable, billing, check_environment, check_texts};
 use crate::{
     Change, Engine,
     audit::{Decision, Entry, Who},
@@ -34,7 +34,6 @@ use crate::{
     handoff::Handed,
     lending::Lender,
     place::{Place, Placed, Whose},
-    upstream,
     worktree::Wish,
 };
 
@@ -139,25 +138,8 @@ impl Engine {
             self.record_denied(DeniedKind::Policy, refusal.message.clone(), "environment", &refusal).await;
             return Err(refusal);
         }
-        if let Some(key) = provider.unknown_setting(&wanted.provider_config) {
-            return Err(Refusal::invalid(format!(
-                "{} has no setting \"{}\"",
-                provider.name(),
-                ostler_domain::text::one_line(key, 64)
-            )));
-        }
-        let account = wanted.auth_profile.clone();
-        let settings = self.shared.options.providers.of_account(provider.name(), account.as_ref())?;
-        let home = self.shared.options.home_dir.as_deref();
-        self.shared.programs.find(provider.as_ref(), &settings, home).await?;
-        let said = upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
-        check_model(provider.as_ref(), &settings, &wanted)?;
-        let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
-        let told = &wanted.environment;
-        self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;
-        if has_model {
-            self.check_model_is_reached(&campaign, provider.as_ref())?;
-        }
+        let Startable { settings, said, has_model } =
+            self.check_startable(provider.as_ref(), &wanted, &campaign, &change.keys).await?;
         let login = self.shared.login(provider.as_ref(), &settings);
         let pays_by_call = has_model || login.is_some_and(|login| login.is_key);
         let billing = billing(provider.as_ref(), &settings, &wanted, pays_by_call);
@@ -225,7 +207,7 @@ impl Engine {
             Err(CommitError::RequestDone { reply, .. }) => self.session_in(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {
-                self.shared.bring_keys(id, &wanted.provider, account.as_ref(), &change.keys)?;
+                self.shared.bring_keys(id, &wanted.provider, wanted.auth_profile.as_ref(), &change.keys)?;
                 self.shared.keys.keep_said(id, said);
                 self.shared.wake(id).await?;
                 Ok(view)

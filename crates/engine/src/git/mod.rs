@@ -7,6 +7,7 @@ mod blame;
 pub(crate) mod diff;
 pub(crate) mod forecast;
 mod fresh;
+mod in_the_way;
 pub(crate) mod inside;
 mod rewind;
 mod snapshot;

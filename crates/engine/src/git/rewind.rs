@@ -1,28 +1,34 @@
 //! The way back: files as they were when a turn had ended.
 
-use std::path::Path;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use ostler_domain::{
     Event, Reason, Refusal,
     event::Rewound,
-    limits::{GIT_TIME, PAGE_MOST},
+    limits::{GIT_TIME, PAGE_MOST, REWIND_BYTES},
     query::{Page, Scope, SessionFilter},
     session::{Phase, Sandbox, Status, View},
     snapshot::{Cause, Changed, Point, Rewinding, Snapshot, Tree, turn_number},
     text::one_line,
 };
+use tokio::task::spawn_blocking;
 
 use super::{
     diff::{Repositories, not_done, point},
+    in_the_way::Exchange,
     inside::{self, Access, NotDone},
     snapshot::{Look, line},
+    worktree::is_gone,
 };
 use crate::{Change, Engine, campaign::check_same};
 
 const PUT_BACK: &str = include_str!("put_back.sh");
 const MOST_SAID: usize = 64 * 1024;
-/// The script's way to say that what it has named would be lost.
-const IN_THE_WAY: i32 = 9;
+/// The tree in which nothing is, as git knows it without having it.
+const NOTHING: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 /// Names of what is in the way that are said.
 const NAMED: usize = 3;
 
@@ -58,6 +64,13 @@ impl Engine {
             put_back_to: None,
         };
         let _alone = self.shared.git.alone(view.campaign).await;
+        if let Some(gone) = view.worktree.as_ref().filter(|tree| is_gone(tree)) {
+            if dry_run {
+                let files = self.shared.changed_files(view.campaign, NOTHING, &target, Repositories::LeftOut);
+                return Ok(Rewinding { to, before: String::new(), files: files.await?.0, is_done: false });
+            }
+            self.shared.make_again(&campaign, view.id, gone).await?;
+        }
         // Nothing that is not written down is ever written over.
         let before = self.shared.take(&look).await?.ok_or_else(|| {
             Refusal::internal("nothing was changed: what is there now could not be written down first")
@@ -70,10 +83,11 @@ impl Engine {
         if rewinding.files.is_empty() {
             return Ok(rewinding);
         }
-        self.put_back(&look, &rewinding.before, &target, dry_run).await?;
+        self.check_way(&look, &rewinding.before, &target).await?;
         if dry_run {
             return Ok(rewinding);
         }
+        self.put_back(&look, &rewinding.before, &target).await?;
         let rewound = Rewound {
             session: view.id,
             campaign: view.campaign,
@@ -115,19 +129,40 @@ impl Engine {
         point(&other, &work, &meant).cloned()
     }
 
-    /// Puts the files back, or says with a look alone whether they can be.
-    async fn put_back(&self, look: &Look, before: &str, target: &str, dry_run: bool) -> Result<(), Refusal> {
+    /// Nothing is put back where what no snapshot has would make room for it.
+    async fn check_way(&self, look: &Look, before: &str, target: &str) -> Result<(), Refusal> {
+        let args = [
+            "diff-tree",
+            "-r",
+            "-z",
+            "--raw",
+            "--abbrev=4",
+            "--no-renames",
+            "--diff-filter=ADT",
+            "--ignore-submodules=none",
+        ];
+        let said = self.shared.ask_snapshots(look.campaign, &args, &[before, target], REWIND_BYTES).await?;
+        if said.is_cut {
+            return Err(Refusal::new(Reason::WrongState, "nothing was put back: too many files differ")
+                .because("whether anything would be lost cannot be looked at for all of them"));
+        }
+        let tree = look.tree.clone();
+        let lost = move || Exchange::read(&said.bytes).would_lose(Path::new(&tree));
+        let lost = spawn_blocking(lost).await.map_err(|error| not_done(NotDone::because(error)))?;
+        if lost.is_empty() { Ok(()) } else { Err(in_the_way(look, &lost)) }
+    }
+
+    async fn put_back(&self, look: &Look, before: &str, target: &str) -> Result<(), Refusal> {
         let failed = |error: std::io::Error| not_done(NotDone::because(error));
         let repository = super::repository(&self.shared.options.state_dir, look.campaign).map_err(failed)?;
         let tree = Path::new(&look.tree);
-        let (access, only) = if dry_run { (Access::ReadOnly, "look") } else { (Access::Writable, "") };
-        let confinement = inside::around(tree, access, &look.hidden, Some(&repository)).map_err(failed)?;
-        let document = inside::script(confinement, PUT_BACK, &[&look.tree, before, target, only]);
+        let confinement = inside::around(tree, Access::Writable, &look.hidden, Some(&repository));
+        let document =
+            inside::script(confinement.map_err(failed)?, PUT_BACK, &[look.tree.as_str(), before, target]);
         let ended = inside::run_whatever(&self.shared.program, &document, GIT_TIME, MOST_SAID).await;
         let ended = ended.map_err(not_done)?;
         match ended.status.code() {
             Some(0) => Ok(()),
-            Some(IN_THE_WAY) => Err(in_the_way(look, &ended.said.bytes)),
             _ => Err(Refusal::new(Reason::WrongState, "the files could not be put back")
                 .because(ended.last_words())),
         }
@@ -156,12 +191,8 @@ impl Engine {
 }
 
 /// What is there and no snapshot has is never written over, whoever ignores it.
-fn in_the_way(look: &Look, said: &[u8]) -> Refusal {
-    let names: Vec<String> = said
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty())
-        .map(|name| one_line(&String::from_utf8_lossy(name), 120))
-        .collect();
+fn in_the_way(look: &Look, lost: &BTreeSet<PathBuf>) -> Refusal {
+    let names: Vec<String> = lost.iter().map(|path| one_line(&path.to_string_lossy(), 120)).collect();
     let more = match names.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -169,7 +200,7 @@ fn in_the_way(look: &Look, said: &[u8]) -> Refusal {
     let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     Refusal::new(Reason::WrongState, "nothing was put back: what no snapshot has would be lost")
         .because(format!(
-            "{shown}{more} in {}: ignored by git, hidden, or a repository of its own",
+            "{shown}{more} in {}: ignored by git, hidden, empty, or a repository of its own",
             one_line(&look.tree, 200)
         ))
         .hint(

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Event, Name, Reason, Refusal,
+    Event, Name, Reason, Refusal, SessionId,
     campaign::Campaign,
     confinement::{CampaignRoot, Confinement, GitDirectory},
     event::WorktreeMade,
@@ -156,8 +156,7 @@ impl Shared {
         before: Option<&Worktree>,
     ) -> (String, Option<Worktree>) {
         let Some(tree) = before else { return (campaign.root.path.clone(), None) };
-        let is_there = fs::symlink_metadata(Path::new(&tree.path).join(".git")).is_ok();
-        let told = (!is_there).then(|| {
+        let told = is_gone(tree).then(|| {
             format!(
                 "Your working directory was gone. It has been made again, with what branch {} has; what was not \
                  committed is not in it.",
@@ -183,18 +182,40 @@ impl Shared {
     }
 
     async fn make_for(&self, campaign: &Campaign, created: &Created, tree: &Worktree) -> Result<(), Refusal> {
-        let was_made = self.store.worktree(&tree.path).await?.is_some_and(|row| row.made.is_some());
         // Where the last one left it; its branch may be gone, when all of it was merged.
         let last = match created.continues {
             Some(before) => self.store.seen_work(before).await?.head,
             None => None,
         };
+        self.make_recorded(campaign, created.id, tree, last).await
+    }
+
+    /// Makes the work tree of a session again that is gone, from where it was last seen. The caller is alone with the
+    /// repository.
+    pub(super) async fn make_again(
+        &self,
+        campaign: &Campaign,
+        session: SessionId,
+        tree: &Worktree,
+    ) -> Result<(), Refusal> {
+        let last = self.store.seen_work(session).await?.head;
+        self.make_recorded(campaign, session, tree, last).await
+    }
+
+    async fn make_recorded(
+        &self,
+        campaign: &Campaign,
+        session: SessionId,
+        tree: &Worktree,
+        last: Option<String>,
+    ) -> Result<(), Refusal> {
+        let was_made = self.store.worktree(&tree.path).await?.is_some_and(|row| row.made.is_some());
         let made = self.make_worktree(campaign, tree, last.as_deref()).await?;
         if !made.is_new {
             return Ok(());
         }
         let event = WorktreeMade {
-            session: created.id,
+            session,
             campaign: campaign.id,
             worktree: tree.untold(),
             commit: made.head,
@@ -285,6 +306,11 @@ impl Shared {
         let bytes = tokio::task::spawn_blocking(move || taken(path).bytes).await.unwrap_or_default();
         Ok(Condition { bytes, ..found })
     }
+}
+
+/// Whether there is no work tree where one was.
+pub(super) fn is_gone(tree: &Worktree) -> bool {
+    fs::symlink_metadata(Path::new(&tree.path).join(".git")).is_err()
 }
 
 /// What is in a work tree and not on its branch.

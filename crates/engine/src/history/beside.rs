@@ -2,7 +2,7 @@
 //! aside or copied, and the index itself. Rows become conversations; files lie beside the conversation that they are of.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs, io,
     io::{Read, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -19,7 +19,9 @@ use ostler_domain::{
 };
 
 use super::{
-    Run, Stopped, lines, openclaw,
+    Run, Stopped,
+    copies::Taken,
+    lines, openclaw,
     openclaw::{INDEX, Row},
     stores::{self, Dialogue},
     time_of,
@@ -31,12 +33,12 @@ const DEPTH: usize = 5;
 
 /// A file of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
-    path: PathBuf,
+pub(super) struct Found {
+    pub(super) path: PathBuf,
     /// Below the directory.
-    name: PathBuf,
-    size: u64,
-    written: Time,
+    pub(super) name: PathBuf,
+    pub(super) size: u64,
+    pub(super) written: Time,
 }
 
 /// What a directory has.
@@ -58,6 +60,12 @@ struct Owners {
 }
 
 impl Owners {
+    /// Whoever has a transcript.
+    fn extend_with(&mut self, transcript: &Path, conversation: ConversationId) {
+        let stem = dialogue(transcript).unwrap_or_default();
+        self.add(&stem, conversation, false);
+    }
+
     fn add(&mut self, id: &str, conversation: ConversationId, is_home: bool) {
         self.by_id.push((id.to_owned(), conversation));
         if is_home || self.rest.is_none() {
@@ -91,16 +99,13 @@ impl Run<'_> {
     async fn keep(&mut self, dir: &Path, mut looked: Looked, totals: &mut Totals) -> Result<(), Stopped> {
         let agent = openclaw::agent_of(dir);
         let mut owners = Owners::default();
-        // Transcripts that were taken in: their lines are kept already, up to a place.
-        let mut read = HashMap::new();
-        for file in &looked.files {
-            let Some(stem) = dialogue(&file.name) else { continue };
-            let known = self.engine.shared.store.known_history(Source::OpenClaw, &stem).await?;
-            if let Some(known) = known.filter(|known| Path::new(&known.file) == file.path) {
-                owners.add(&stem, known.session.conversation, false);
-                read.insert(file.name.clone(), (known.session.conversation, known.mark.to));
-            }
+        let Taken { read, copies, own, origin } = self.taken(&looked.files).await?;
+        for (name, conversation) in read.iter().map(|(name, (id, _))| (name, id)).chain(&copies) {
+            owners.extend_with(name, *conversation);
         }
+        // A copy of a store that is still where it came from brings what is new, and changes nothing.
+        let is_copy = read.is_empty() && !copies.is_empty();
+        let rows_of = origin.as_deref().filter(|_| is_copy).unwrap_or(dir);
         // What came in with an index that could be read is not touched by one that cannot.
         let before = match looked.is_broken {
             true => self.index_before(dir, &owners).await?,
@@ -111,19 +116,26 @@ impl Run<'_> {
             looked.rows = before;
             looked.files.retain(|file| file.name != Path::new(INDEX));
         }
-        let covered: HashSet<ConversationId> = read.values().map(|(conversation, _)| *conversation).collect();
+        let covered: HashSet<ConversationId> =
+            read.values().map(|(conversation, _)| *conversation).chain(copies.values().copied()).collect();
         let mut rows = Vec::new();
         for row in &looked.rows {
-            let transcript = row.file().and_then(|name| read.get(Path::new(&name)));
-            let by_file = match transcript {
-                Some((id, _)) => self.engine.shared.store.conversation(*id).await?,
+            let named = row.file().map(PathBuf::from);
+            let here =
+                |name: &PathBuf| read.get(name).map(|(id, _)| *id).or_else(|| copies.get(name).copied());
+            let here = named.as_ref().and_then(here);
+            if here.is_some_and(|id| own.contains(&id)) {
+                continue;
+            }
+            let by_file = match here {
+                Some(id) => self.engine.shared.store.conversation(id).await?,
                 None => None,
             };
             // Several rows may name one transcript; it came in as one of them.
             let is_its = |found: &Conversation| found.key.as_str() == row.key || says(found, row);
             let found = match by_file.filter(is_its) {
                 Some(found) => Some(found),
-                None => self.row_alone(dir, row, &covered).await?,
+                None => self.row_alone(rows_of, row, &covered).await?,
             };
             let Some(found) = found else { continue };
             let is_home = row.key.eq_ignore_ascii_case(&format!("agent:{agent}:main"));
@@ -132,7 +144,7 @@ impl Run<'_> {
         }
         if owners.rest.is_none() && !looked.files.is_empty() {
             let nobody = Row { key: format!("agent:{agent}:recovered:files"), entry: Default::default() };
-            let found = self.row_alone(dir, &nobody, &covered).await?;
+            let found = self.row_alone(rows_of, &nobody, &covered).await?;
             owners.rest = found.map(|found| found.id);
         }
         if looked.is_broken {
@@ -144,8 +156,12 @@ impl Run<'_> {
             (news.verdict, news.why) = (Verdict::Failed, Some(why.to_owned()));
             self.told(news, totals).await?;
         }
-        self.follow_index(&owners, &rows).await?;
-        let kept = self.keep_files(looked.files, &owners, read).await;
+        if !is_copy {
+            self.follow_index(&owners, &rows).await?;
+        }
+        // Lines of a copy are kept already, and where they came from says what stands behind them.
+        looked.files.retain(|file| !copies.contains_key(&file.name));
+        let kept = self.keep_files(looked.files, &owners, read, is_copy).await;
         let why = match kept {
             Err(error) => Some(error.to_string()),
             Ok(()) if looked.is_too_much => {
@@ -204,7 +220,8 @@ impl Run<'_> {
             Some(key) => engine.shared.store.conversation_keyed(campaign.id, None, key).await?,
             None => None,
         };
-        if let Some(same) = keyed.clone().filter(|keyed| says(keyed, row) && !covered.contains(&keyed.id)) {
+        let is_same = |keyed: &Conversation| says(keyed, row) || is_about_the_same(keyed, row);
+        if let Some(same) = keyed.clone().filter(|keyed| is_same(keyed) && !covered.contains(&keyed.id)) {
             return Ok(Some(same));
         }
         let name = format!("row-{:032x}", bits(&[text.as_bytes(), row.key.as_bytes()]));
@@ -265,7 +282,8 @@ impl Run<'_> {
         &self,
         files: Vec<Found>,
         owners: &Owners,
-        read: HashMap<PathBuf, (ConversationId, u64)>,
+        read: BTreeMap<PathBuf, (ConversationId, u64)>,
+        is_copy: bool,
     ) -> io::Result<()> {
         let mut work = Vec::new();
         for file in files {
@@ -284,6 +302,7 @@ impl Run<'_> {
             for (file, dir, keep, others) in work {
                 match keep {
                     Keep::Tail { from } => keep_tail(&file, &dir, from)?,
+                    Keep::Whole if is_copy && dir.join(FILES).join(&file.name).exists() => {}
                     Keep::Whole => keep_whole(&file, &dir)?,
                 }
                 others.iter().for_each(|other| drop(fs::remove_file(other.join(FILES).join(&file.name))));
@@ -321,6 +340,12 @@ fn says(conversation: &Conversation, row: &Row) -> bool {
     conversation.notes.entry == Entry::of_row(&row.entry)
 }
 
+/// Whether a row is of what the conversation was opened for, whatever has been noted about it since.
+fn is_about_the_same(conversation: &Conversation, row: &Row) -> bool {
+    let own = conversation.notes.entry.other.get("sessionId").and_then(serde_json::Value::as_str);
+    own.is_some() && own == row.session_id()
+}
+
 fn news(dir: &Path, dialogue: &str) -> FileNews {
     FileNews {
         source: Source::OpenClaw,
@@ -336,7 +361,7 @@ fn news(dir: &Path, dialogue: &str) -> FileNews {
 }
 
 /// What a transcript's dialogue is called; none for any other file.
-fn dialogue(name: &Path) -> Option<String> {
+pub(super) fn dialogue(name: &Path) -> Option<String> {
     let is_beside = name.components().count() == 1;
     let text = name.to_str().filter(|text| is_beside && stores::is_dialogue(Source::OpenClaw, text))?;
     Some(text.strip_suffix(".jsonl")?.to_owned())

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Answer,
     lines::{Lines, prints},
+    stores::stem,
 };
 
 /// What one commit takes: large enough that its cost does not show, small enough that nobody waits long behind it.
@@ -67,7 +68,8 @@ impl Intake {
         memory: Option<&str>,
     ) -> Intake {
         let memory: Option<Memory> = memory.and_then(|memory| serde_json::from_str(memory).ok());
-        let reader = reader(source, memory.as_ref().map(|memory| memory.reader.as_str()));
+        let mut reader = reader(source, memory.as_ref().map(|memory| memory.reader.as_str()));
+        reader.is_named(&stem(&path));
         let chronicle = memory.map(|memory| memory.chronicle).unwrap_or_default();
         Intake { source, path, dialogue, reader, chronicle, at: from }
     }

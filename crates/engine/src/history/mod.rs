@@ -5,6 +5,7 @@
 
 mod beside;
 mod campaign;
+mod copies;
 mod going_on;
 mod intake;
 mod kept;
@@ -23,7 +24,7 @@ use std::{
 };
 
 use ostler_domain::{
-    CampaignId, Reason, Refusal, SessionId, Time,
+    CampaignId, ConversationId, Reason, Refusal, SessionId, Time,
     conversation::Key,
     history::{
         FileNews, Found, Import, News, Source, Standing, Store, Totals, Verdict, is_at_work, standing,
@@ -276,8 +277,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// An agent without a sandbox keeps its dialogues where people do.
+    /// The conversation of Ostler's own that an export calls so.
+    async fn own_conversation(&self, dialogue: &str) -> Result<Option<ConversationId>, Stopped> {
+        let id = dialogue.split_once("-topic-").map_or(dialogue, |(id, _)| id);
+        let Ok(id) = id.parse::<ConversationId>() else { return Ok(None) };
+        Ok(self.engine.shared.store.conversation(id).await?.map(|own| own.id))
+    }
+
+    /// An agent without a sandbox keeps its dialogues where people do, and so does whoever exports ours.
     async fn is_own(&self, dialogue: &str) -> Result<bool, Stopped> {
+        if self.own_conversation(dialogue).await?.is_some() {
+            return Ok(true);
+        }
         let known = self.engine.shared.store.sessions_with_provider_id(dialogue, 1).await?;
         Ok(known.iter().any(|view| view.imported.is_none()))
     }
@@ -297,7 +308,11 @@ impl Run<'_> {
             last: about.last,
             read: Totals::default(),
         };
-        let Some(name) = about.dialogue.clone() else { return Ok((news, None)) };
+        let Some(name) = about.dialogue.clone() else {
+            let says_nothing = about.prompt.is_none() && about.model.is_none();
+            let nameless = "neither its lines nor its name say which dialogue it is";
+            return Ok((if says_nothing { news } else { failed(news, nameless) }, None));
+        };
         let known = self.engine.shared.store.known_history(file.source, &name).await?;
         if known.is_none() && self.is_own(&name).await? {
             news.why = Some("Ostler ran it itself, and has it already".to_owned());

@@ -118,23 +118,28 @@ fn about(file: &StoreFile) -> io::Result<About> {
         Ok(bytes)
     };
     let end = read(file.size.saturating_sub(END), END)?;
-    let known = glance(file.source, &read(0, BEGINNING)?, &end);
+    let stem = stem(&file.path);
+    let known = glance(file.source, &stem, &read(0, BEGINNING)?, &end);
     let says_enough = known.dialogue.is_some() && known.prompt.is_some();
     if says_enough || file.size <= BEGINNING {
         return Ok(known);
     }
-    Ok(glance(file.source, &read(0, LONG_BEGINNING)?, &end))
+    Ok(glance(file.source, &stem, &read(0, LONG_BEGINNING)?, &end))
+}
+
+/// How a file is called, without the ending.
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// A file is named after its dialogue; what its lines call it says which that is only where the name does not.
 fn named(about: About, file: &StoreFile) -> About {
-    let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     // Nobody has said anything in it, and nobody has answered. What comes from OpenClaw goes out again all the same.
     if about.prompt.is_none() && about.model.is_none() && file.source != Source::OpenClaw {
         return About { dialogue: None, ..about };
     }
     let dialogue = match file.source {
-        Source::Claude | Source::OpenClaw => Some(stem),
+        Source::Claude | Source::OpenClaw => Some(stem(&file.path)),
         Source::Codex => about.dialogue.clone(),
     };
     About { dialogue, ..about }
@@ -175,5 +180,19 @@ mod tests {
         let later = found[0].file.written.plus(std::time::Duration::from_secs(60));
         assert!(look(&store(Source::Claude, dir.path()), Some(later), &Seen::new()).unwrap().is_empty());
         assert!(look(&store(Source::Claude, &dir.path().join("none")), None, &Seen::new()).is_err());
+    }
+
+    #[test]
+    fn a_rollout_is_called_as_its_file_where_its_first_line_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let day = dir.path().join("sessions/2026/11/19");
+        fs::create_dir_all(&day).unwrap();
+        let thread = "01a1e5cf-056d-7732-a866-52276e3dc640";
+        let said = r#"{"type":"event_msg","payload":{"type":"user_message","message":"fix it"}}"#;
+        let lines = format!("garbage\n{said}\n{said}\n");
+        fs::write(day.join(format!("rollout-2026-11-19T10-00-00-{thread}.jsonl")), lines).unwrap();
+        let found = look(&store(Source::Codex, dir.path()), None, &Seen::new()).unwrap();
+        assert_eq!(found[0].about.dialogue.as_deref(), Some(thread));
+        assert_eq!(found[0].about.prompt.as_deref(), Some("fix it"));
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    Event, Reason, Refusal,
+    ConversationId, Event, Reason, Refusal,
     event::{DeletionMarked, SessionArchived, SessionDeleted, SessionRestored},
+    limits::PAGE_MOST,
     retention::{Planned, Step},
 };
 
@@ -84,6 +85,24 @@ impl Engine {
         };
         self.note_retention(change, action, &again.standing, again.rule.clone());
         Ok(again)
+    }
+
+    /// Of a conversation that is open again nothing is to be deleted because it had been removed.
+    pub(crate) async fn call_off(&self, id: ConversationId, change: &Change) -> Result<(), Refusal> {
+        let store = &self.shared.store;
+        for view in store.sessions_of_conversation(id, PAGE_MOST).await? {
+            let candidate = store.retention_candidate(view.id).await?;
+            let Some(candidate) = candidate.filter(|found| found.standing.kept.due.is_some()) else {
+                continue;
+            };
+            let rules = self.rules_of(candidate.standing.campaign).await?;
+            let (needed, now) = (Needed::now(store).await?, self.shared.clock.now().wall);
+            let planned = self.judge(&candidate, &rules, &needed, now).await?;
+            if let Some(planned) = planned.filter(|planned| planned.step == Step::Unmark) {
+                self.follow(planned, change).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn rules_of(

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ostler_domain::{Refusal, transcript::Scribe};
+use ostler_domain::{Refusal, history::Source, transcript::Scribe};
 use serde_json::Value;
 
 use super::Transcript;
@@ -117,9 +117,23 @@ impl Engine {
             list(&dir.join(FILES), Path::new(""), 0, &mut files).map(|()| files)
         });
         let listed = listed.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        listed.map_err(|error| {
+        let mut listed = listed.map_err(|error| {
             Refusal::internal("files that were imported cannot be listed").because(error.to_string())
-        })
+        })?;
+        // A transcript that had no lines yet when it was kept, or was found in a second place, goes out with its dialogue.
+        let mut kept = Vec::with_capacity(listed.len());
+        for file in listed.drain(..) {
+            let dialogue =
+                file.name.strip_suffix(".jsonl").filter(|stem| !file.is_transcript && !stem.contains('/'));
+            let known = match dialogue {
+                Some(stem) => self.shared.store.known_history(Source::OpenClaw, stem).await?,
+                None => None,
+            };
+            if known.is_none() {
+                kept.push(file);
+            }
+        }
+        Ok(kept)
     }
 }
 

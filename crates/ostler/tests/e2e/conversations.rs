@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use ostler_client::{Client, CreateSession, SendMessage, Taken};
 use ostler_domain::{
     Name, Reason,
-    conversation::{CloseReason, Key, TurnRef},
+    conversation::{CloseReason, Key, SendAction, TurnRef},
     query::{ConversationFilter, Page, Scope, SessionFilter},
     session::{Attention, Outcome, View},
 };
@@ -636,4 +636,43 @@ async fn a_name_that_nobody_chose_is_nobody_else_s_ever_after() {
     let first = client.session(ways[1]).await.unwrap();
     assert_eq!(woken.conversation, first.conversation, "it was sent to the one that was named");
     assert!(home.run(&["send", "nightly", "and then?"]).status.success(), "one of them is at work");
+}
+
+#[tokio::test]
+async fn what_restrains_a_conversation_is_not_dropped_by_a_reset() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    client.add_agent("shop", &"api".parse().unwrap(), vec!["provider=script".to_owned()]).await.unwrap();
+    let view = client.create_session(of_agent("api", "hello")).await.unwrap();
+    let settings = ["send_policy=deny", "queue_mode=collect", "metadata.owner=ann", "state.phase=2"];
+    let settings = settings.map(str::to_owned).to_vec();
+    client.set_conversation(&view.conversation.to_string(), settings).await.unwrap();
+    let reset = home.run(&["conversation", "reset", "api"]);
+    let words = String::from_utf8(reset.stdout).unwrap();
+    assert!(words.contains(", with metadata.owner, state.phase"), "{words}");
+    let fresh = client.conversation("api").await.unwrap();
+    assert_ne!(fresh.id, view.conversation);
+    assert_eq!(fresh.notes.entry.send_policy, Some(SendAction::Deny));
+    assert!(fresh.notes.entry.queue_mode.is_some() && fresh.notes.metadata.is_empty());
+    let say = SendMessage { who: "api".to_owned(), text: "x".to_owned(), ..SendMessage::default() };
+    let refused = client.send_message(say).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::PermissionDenied, "{refused:?}");
+}
+
+#[tokio::test]
+async fn names_and_keys_that_would_be_another_s_are_refused() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    client.add_agent("shop", &name("bob"), vec!["provider=script".to_owned()]).await.unwrap();
+    let alike = client.add_agent("shop", &name("BOB"), Vec::new()).await.unwrap_err().to_refusal();
+    assert_eq!(alike.reason, Reason::NameTaken, "{alike:?}");
+    let mut wanted = of_agent("bob", "hello");
+    wanted.key = Some(key("import:claude:x"));
+    let refused = client.create_session(wanted).await.unwrap_err().to_refusal();
+    assert!(refused.message.contains("import:"), "{refused:?}");
+    let view = client.create_session(of_agent("bob", "hello")).await.unwrap();
+    let wait = vec!["queue_debounce_ms=99999999999".to_owned()];
+    let refused =
+        client.set_conversation(&view.conversation.to_string(), wait).await.unwrap_err().to_refusal();
+    assert!(refused.message.contains("3600000"), "{refused:?}");
 }

@@ -239,6 +239,21 @@ fn same_trees(from: &Path, to: &Path) {
     }
 }
 
+/// The same, but for what an index says of rows that were changed meanwhile.
+fn same_stores(from: &Path, to: &Path) {
+    let (from, to) = (tree(&from.join("agents")), tree(&to.join("agents")));
+    assert_eq!(from.keys().collect::<Vec<_>>(), to.keys().collect::<Vec<_>>());
+    for (name, bytes) in &from {
+        let rows = |bytes: &[u8]| -> Vec<String> {
+            serde_json::from_slice::<BTreeMap<String, Value>>(bytes).unwrap().into_keys().collect()
+        };
+        match name.ends_with("sessions.json") {
+            true => assert_eq!(rows(bytes), rows(&to[name]), "{}", name.display()),
+            false => assert!(*bytes == to[name], "{}", name.display()),
+        }
+    }
+}
+
 /// A recorded store, and what is done to it before it comes in.
 type Changed<'a> = (&'a str, &'a dyn Fn(&Path));
 
@@ -318,6 +333,62 @@ async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
         out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
         same_trees(&from, &to);
         assert_eq!(tree(&from), before, "a store is only read");
+    }
+}
+
+/// A copy of a store brings nothing twice, whatever was changed here since, and all of it goes out once.
+#[tokio::test]
+async fn a_store_that_is_imported_from_a_second_place_goes_out_once() {
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../providers/tests/recordings/history/openclaw");
+    for name in ["store-2026.6.11", "store-handwritten"] {
+        let home = TestHome::started(OSTLER).await;
+        let client = home.client().await;
+        let [first, second] = ["first", "second"].map(|name| home.path().join(name));
+        for place in [&first, &second] {
+            let sessions = place.join("agents/main/sessions");
+            copy_dir(&recorded.join(name), &sessions);
+            // A row that nobody here could have for a key, one in which nothing was said, and a file of nobody's.
+            let index = fs::read_to_string(sessions.join("sessions.json")).unwrap();
+            let more = r#"{"agent:main:slack:dm:u9": {"sessionId":"ffffffff-0000-4000-8000-000000000009"}, "no\tkey": {"sessionId": "x"}, "#;
+            fs::write(sessions.join("sessions.json"), index.replacen('{', more, 1)).unwrap();
+            fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000001.jsonl"), "").unwrap();
+        }
+        import_openclaw(&client, &first, false).await;
+        let filter = ConversationFilter { closed_too: true, ..ConversationFilter::default() };
+        let before = client.conversations(&filter, Page::of(100, None)).await.unwrap().rows;
+        let key = |key: &str| before.iter().find(|row| row.key.as_str() == key).unwrap().id.to_string();
+        out(&home, &["conversation", "set", &key("agent:main:slack:dm:u9"), "thinking_level=high"]);
+        let again = import_openclaw(&client, &second, false).await;
+        let News::Done(totals) = again.last().unwrap() else { panic!("{again:?}") };
+        assert_eq!((totals.new, totals.grown, totals.failed), (0, 0, 0), "{name}: {again:?}");
+        let after = client.conversations(&filter, Page::of(100, None)).await.unwrap().rows;
+        assert_eq!(after.len(), before.len(), "{name}");
+        out(&home, &["conversation", "set", &key("agent:main:slack:dm:u9"), "thinking_level="]);
+        let to = home.path().join("claw");
+        out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+        same_stores(&first, &to);
+        // Where the first is gone, the second is what there is of it, and is followed.
+        fs::remove_dir_all(&first).unwrap();
+        fs::write(second.join("agents/main/sessions/sessions.json.bak.1793527206000"), "{}").unwrap();
+        import_openclaw(&client, &second, false).await;
+        out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+        same_stores(&second, &to);
+        // So it is with what was said here and has gone out.
+        let own = home.session(&client, &scenario::of(vec![scenario::say("alone")])).await;
+        home.reaches(&own.id.to_string(), "its answer", |view| view.last_completion.is_some()).await;
+        client.stop_session(&own.id.to_string(), false).await.unwrap();
+        home.ended(&own.id.to_string()).await;
+        let export = ["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()];
+        out(&home, &export);
+        let once = tree(&to);
+        let ours = import_openclaw(&client, &to, false).await;
+        let News::Done(totals) = ours.last().unwrap() else { panic!("{ours:?}") };
+        assert_eq!((totals.new, totals.grown, totals.failed), (0, 0, 0), "{name}: {ours:?}");
+        let all = client.conversations(&filter, Page::of(100, None)).await.unwrap().rows;
+        assert_eq!(all.len(), before.len() + 1, "{name}");
+        out(&home, &export);
+        assert_eq!(tree(&to).keys().collect::<Vec<_>>(), once.keys().collect::<Vec<_>>());
     }
 }
 

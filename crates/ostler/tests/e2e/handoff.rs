@@ -2,7 +2,7 @@
 
 use ostler_client::{AddTicket, Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Event, Policy, Reason, Recorded,
+    Event, Policy, Reason, Recorded, Secret,
     event::Answer,
     handoff::{Pack, Wish},
     session::{Attention, Outcome, RestartPolicy, View},
@@ -347,4 +347,63 @@ async fn an_imported_session_is_handed_on_where_its_directory_is_in_a_campaign_b
     let old = client.session("d1").await.unwrap();
     assert_eq!(child.continues, Some(old.id));
     assert_eq!(pack_of(&home, &child).await.known.asked, "build the shed");
+}
+
+#[tokio::test]
+async fn another_provider_goes_on_with_the_key_that_comes_along_or_nothing_is_ended() {
+    let home = TestHome::started(OSTLER).await;
+    home.configure(
+        "[providers.openai-api]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\n\
+         api_key_env = \"OSTLER_TEST_KEY_OF_AN_HEIR\"\n",
+    );
+    let client = home.client().await;
+    let first = client.create_session(wanted(vec![scenario::say("half of it")])).await.unwrap();
+    idle(&home, &first).await;
+    let (who, to) = (first.id.to_string(), "openai-api");
+    let refused = client.hand_off(&who, to, Wish::default()).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::ProviderAuth, "{refused:?}");
+    assert_eq!(client.session(&who).await.unwrap().outcome, None, "nothing was ended for it");
+    let key = ("OSTLER_TEST_KEY_OF_AN_HEIR".to_owned(), Secret::new("sk-of-an-heir"));
+    let client = client.with_keys([key].into_iter().collect());
+    let child = client.hand_off(&who, to, Wish::default()).await.unwrap();
+    assert_eq!((child.provider.as_str(), child.continues), (to, Some(first.id)));
+}
+
+#[tokio::test]
+async fn an_agent_s_name_means_the_session_that_has_its_work() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    for name in ["api", "rev", "chat"] {
+        let settings = vec!["provider=script".to_owned()];
+        client.add_agent("shop", &name.parse().unwrap(), settings).await.unwrap();
+    }
+    let mut of_api = wanted(vec![scenario::say("half of it")]);
+    of_api.agent = Some("api".to_owned());
+    let first = client.create_session(of_api).await.unwrap();
+    idle(&home, &first).await;
+    let child = client.hand_off("api", "rev", Wish::default()).await.unwrap();
+    assert_eq!(client.session("rev").await.unwrap().id, child.id);
+    assert_eq!(client.chain("shop/rev").await.unwrap().len(), 2);
+    let say =
+        |who: &str| SendMessage { who: who.to_owned(), text: "how far?".into(), ..SendMessage::default() };
+    assert_eq!(client.send_message(say("rev")).await.unwrap().sent().unwrap().session.id, child.id);
+    client.stop_session("rev", false).await.unwrap();
+    home.ended(&child.id.to_string()).await;
+    assert_eq!(client.session("rev").await.unwrap().id, child.id, "its last one");
+    // Nobody speaks in a chat without naming it.
+    let mut of_chat = wanted(vec![scenario::say("hello")]);
+    of_chat.agent = Some("chat".to_owned());
+    of_chat.key = Some("agent:chat:slack:dm:u1".parse().unwrap());
+    let chat = client.create_session(of_chat.clone()).await.unwrap();
+    assert_eq!(client.session("chat").await.unwrap().id, chat.id);
+    let main = client.send_message(say("chat")).await.unwrap().sent().unwrap().session.id;
+    assert_ne!(main, chat.id);
+    assert_eq!(client.session("chat").await.unwrap().id, main, "its first conversation comes first");
+    client.stop_session(&main.to_string(), false).await.unwrap();
+    home.ended(&main.to_string()).await;
+    assert_eq!(client.session("chat").await.unwrap().id, chat.id);
+    of_chat.key = Some("agent:chat:slack:dm:u2".parse().unwrap());
+    client.create_session(of_chat).await.unwrap();
+    let refused = client.session("chat").await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::Ambiguous, "{refused:?}");
 }

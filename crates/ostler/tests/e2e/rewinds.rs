@@ -68,3 +68,38 @@ async fn a_repository_within_the_tree_stays() {
     assert_eq!(changed, ["a.txt"]);
     assert!(texts(&root, &["other/kept", "other/mine"]).iter().all(Option::is_some));
 }
+
+#[tokio::test]
+async fn what_lies_deeper_than_what_git_lists_stays_too() {
+    let (home, client) = in_repository().await;
+    let root = home.campaign_dir();
+    fs::write(root.join(".gitignore"), "target/\n*.log\n").unwrap();
+    let first = vec![write("conf", "a file\n"), run(&["sh", "-c", "mkdir keep; echo one >keep/src"])];
+    let view = turn(&home, &client, None, first).await;
+    let away = "rm conf; mkdir conf; echo new >conf/main; rm -r keep; echo file >keep";
+    let view = turn(&home, &client, Some(&view), vec![run(&["sh", "-c", away])]).await;
+    let who = view.id.to_string();
+    let inner = "git init -q conf/lib && cd conf/lib && git config user.email a@b && git config user.name n && \
+                 git commit -q --allow-empty -m one && echo mine >mine";
+    for (make, name) in [
+        ("mkdir conf/target && echo precious >conf/target/out", "conf/target/out"),
+        ("mkdir -p conf/a/b && echo precious >conf/a/b/x.log", "conf/a/b/x.log"),
+        ("mkdir -p conf/a/target", "conf/a/target/"),
+        (inner, "conf/lib/"),
+    ] {
+        let made = std::process::Command::new("sh").args(["-c", make]).current_dir(&root).status().unwrap();
+        assert!(made.success(), "{make}");
+        would_lose(&client, &who, "1", name).await;
+        assert!(root.join(name).exists(), "{name}");
+        // Out of the way, nothing stands against it.
+        fs::rename(root.join("conf"), home.path().join("elsewhere")).unwrap();
+        fs::create_dir(root.join("conf")).unwrap();
+        fs::write(root.join("conf/main"), "new\n").unwrap();
+        let looked = client.rewind(&who, "1", true).await.unwrap();
+        assert!(!looked.is_done && looked.files.len() == 4, "{:?}", looked.files);
+        fs::remove_dir_all(home.path().join("elsewhere")).unwrap();
+    }
+    assert!(client.rewind(&who, "1", false).await.unwrap().is_done);
+    let there = texts(&root, &["conf", "keep/src"]);
+    assert_eq!(there, ["a file\n", "one\n"].map(|text| Some(text.to_owned())));
+}

@@ -495,3 +495,28 @@ async fn run_says_what_became_of_its_tree() {
     assert!(Path::new(path).join("d.txt").exists(), "who forgets a campaign throws no work away");
     assert_eq!(json_of(&home, &["worktree", "ls"])["worktrees"].as_array().unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn files_are_put_back_into_a_tree_that_is_gone() {
+    let (home, client) = in_repository().await;
+    let (view, path) = started(&home, &client, "fix", "echo x >new.txt; echo two >a.txt").await;
+    let who = view.id.to_string();
+    stopped(&home, &client, &view).await;
+    fs::remove_dir_all(&path).unwrap();
+    let looked = client.rewind(&who, "1", true).await.unwrap();
+    assert!(!looked.is_done && looked.files.iter().any(|file| file.path == "new.txt"), "{looked:?}");
+    assert!(!path.exists(), "a look makes nothing");
+    let done = client.rewind(&who, "1", false).await.unwrap();
+    let mut changed: Vec<_> = done.files.iter().map(|file| file.path.as_str()).collect();
+    changed.sort_unstable();
+    assert_eq!((done.is_done, changed), (true, vec!["a.txt", "new.txt"]));
+    assert_eq!(fs::read_to_string(path.join("new.txt")).unwrap(), "x\n");
+    // The same after it was removed with all that was in it.
+    git(&path, &["checkout", "-q", "--", "."]);
+    fs::remove_file(path.join("new.txt")).unwrap();
+    client.remove_worktree(&who).await.unwrap();
+    assert!(client.rewind(&who, "1", false).await.unwrap().is_done);
+    assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "two\n");
+    let kept = stands(&client, "fix").await.unwrap();
+    assert_eq!((kept.standing, kept.removed), (Standing::Uncommitted, None));
+}

@@ -22,6 +22,10 @@ const SUMMARY_BYTES: usize = 200;
 #[serde(default)]
 pub(super) struct Codex {
     about: About,
+    /// What its file is named after.
+    named: Option<String>,
+    /// Its own first line was read, which says who it is.
+    has_meta: bool,
     /// It began as a copy of another thread's lines.
     is_copy: bool,
     /// Each call is told by itself: newer versions do.
@@ -74,6 +78,10 @@ impl Reader for Codex {
     fn object(&mut self, line: Value, place: u64, told: &mut Vec<Told>) {
         let at = time_of(&line);
         self.about.saw(at);
+        // Who it is stands in the first line. Where that is lost, the next one that says so may be its parent's.
+        if place > 0 && self.about.dialogue.is_none() {
+            self.about.dialogue = self.named.clone();
+        }
         let payload = &line["payload"];
         match line["type"].as_str() {
             Some("session_meta") => self.meta(payload),
@@ -92,12 +100,16 @@ impl Reader for Codex {
             Some("compacted") => told.push(Told { at, what: What::Compacted(compacted()) }),
             // The first versions had items alone, and before them who it is.
             Some(_) if payload.is_null() => self.item(&line, Some(place), at, told),
-            None if line["id"].is_string() && self.about.dialogue.is_none() => self.meta(&line),
+            None if line["id"].is_string() && !self.has_meta => self.meta(&line),
             _ => {}
         }
     }
 
     fn pause(&mut self, _told: &mut Vec<Told>) {}
+
+    fn is_named(&mut self, stem: &str) {
+        self.named = self.named.take().or_else(|| thread_of(stem));
+    }
 
     fn about(&self) -> &About {
         &self.about
@@ -113,12 +125,15 @@ impl Codex {
     fn meta(&mut self, meta: &Value) {
         let source = &meta["source"]["subagent"]["thread_spawn"];
         let parent = text_of(meta, "parent_thread_id").or_else(|| text_of(source, "parent_thread_id"));
-        let is_first = self.about.dialogue.is_none();
+        let thread = text_of(meta, "id").or_else(|| text_of(meta, "session_id"));
+        let known = self.about.dialogue.as_ref();
+        let is_first = !self.has_meta && known.is_none_or(|known| Some(known) == thread.as_ref());
         self.is_copy |= !is_first || parent.is_some() || meta["forked_from_id"].is_string();
         if !is_first {
             return;
         }
-        self.about.dialogue = text_of(meta, "id").or_else(|| text_of(meta, "session_id"));
+        self.has_meta = thread.is_some();
+        self.about.dialogue = thread;
         self.about.parent = parent;
         self.about.cwd = text_of(meta, "cwd");
         self.about.branch = text_of(&meta["git"], "branch");
@@ -233,6 +248,16 @@ impl Codex {
         told.extend((!is_empty).then_some(Told { at, what }));
     }
 }
+
+/// The thread that a file is named after: `rollout-<time>-<thread>`.
+fn thread_of(stem: &str) -> Option<String> {
+    let thread = stem.strip_prefix("rollout-")?.get(THREAD_AT..)?.strip_prefix('-')?;
+    let is_id = thread.len() == 36 && thread.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_id.then(|| thread.to_owned())
+}
+
+/// `2026-11-16T19-21-52` is before it.
+const THREAD_AT: usize = 19;
 
 fn compacted() -> ContextCompacted {
     ContextCompacted { automatic: false, before: None, after: None }

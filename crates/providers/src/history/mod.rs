@@ -60,6 +60,9 @@ pub trait Reader: Send {
     /// There are no more lines for now: what was held back is told.
     fn pause(&mut self, told: &mut Vec<Told>);
 
+    /// How its file is called, without the ending. It may say what a lost line would have said.
+    fn is_named(&mut self, _stem: &str) {}
+
     fn about(&self) -> &About;
 
     /// What must be remembered to go on.
@@ -125,13 +128,15 @@ fn raw(line: &[u8], place: u64, bytes: u64) -> Raw {
 }
 
 /// What a file is about, from its beginning and its end alone. The last line of the beginning and the first one of the end
-/// may be cut.
-pub fn glance(source: Source, beginning: &[u8], end: &[u8]) -> About {
+/// may be cut. `stem`: how it is called.
+pub fn glance(source: Source, stem: &str, beginning: &[u8], end: &[u8]) -> About {
     let mut reader = reader(source, None);
-    let mut told = Vec::new();
+    reader.is_named(stem);
+    let (mut told, mut place) = (Vec::new(), 0);
     let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |at| &beginning[..at]);
     for line in whole.split(|byte| *byte == b'\n') {
-        take_in(reader.as_mut(), line, 0, line.len() as u64, &mut told);
+        take_in(reader.as_mut(), line, place, line.len() as u64, &mut told);
+        place += line.len() as u64 + 1;
     }
     let prompt = told.iter().find_map(|told| match &told.what {
         What::Prompt { text, .. } => Some(head(text, GLANCED_PROMPT).to_owned()),

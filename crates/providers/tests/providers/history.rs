@@ -124,7 +124,7 @@ fn a_glance_at_the_beginning_and_the_end_tells_what_a_file_is_about() {
     let about = |source, name: &str| {
         let bytes = recording(name);
         let end = &bytes[bytes.len().saturating_sub(4_096)..];
-        glance(source, &bytes[..bytes.len().min(16_384)], end)
+        glance(source, "session", &bytes[..bytes.len().min(16_384)], end)
     };
     let claude = about(Source::Claude, "claude/session.jsonl");
     assert_eq!(claude.dialogue.as_deref(), Some("5e550000-0000-4000-8000-000000000001"));
@@ -136,6 +136,37 @@ fn a_glance_at_the_beginning_and_the_end_tells_what_a_file_is_about() {
     assert_eq!((codex.cwd.as_deref(), codex.prompt.as_deref()), (Some("/campaign"), Some("say hi")));
     let openclaw = about(Source::OpenClaw, "openclaw/handwritten.jsonl");
     assert_eq!(openclaw.prompt.as_deref(), Some("first question"));
+}
+
+#[test]
+fn a_rollout_without_its_first_line_is_what_its_name_says() {
+    let bytes = recording("codex/rollout.jsonl");
+    let first = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let own = "01a1e5cf-056d-7732-a866-52276e3dc640";
+    let stem = format!("rollout-2026-11-16T19-21-52-{own}");
+    let whole = glance(Source::Codex, &stem, &bytes, b"");
+    let damaged: [Vec<u8>; 3] = [
+        [b"garbage", &bytes[first..]].concat(),
+        [&bytes[..100], &bytes[first..]].concat(),
+        bytes[first + 1..].to_vec(),
+    ];
+    for bytes in damaged {
+        let about = glance(Source::Codex, &stem, &bytes, b"");
+        assert_eq!(about.dialogue.as_deref(), Some(own));
+        assert_eq!(
+            (&about.prompt, &about.cwd),
+            (&whole.prompt, &whole.cwd),
+            "what it worked in is said again"
+        );
+        assert_eq!(glance(Source::Codex, "rollout-of-mine", &bytes, b"").dialogue, None);
+        // Of a fork the next line that says who somebody is is its parent's.
+        let parent = br#"{"type":"session_meta","payload":{"id":"01a1e5cf-ffff-7732-a866-52276e3dc640","cwd":"/elsewhere"}}"#;
+        let fork = [b"garbage\n", &parent[..], b"\n", &bytes[first..]].concat();
+        assert_eq!(glance(Source::Codex, &stem, &fork, b"").dialogue.as_deref(), Some(own));
+    }
+    // Whatever stands before it, it says more than the name.
+    let late = [b"\n", &bytes[..]].concat();
+    assert_eq!(glance(Source::Codex, &stem, &late, b""), whole);
 }
 
 /// Lines of a call may be written between two imports; the last one says what it took.

@@ -11,6 +11,7 @@ use ostler_domain::{
     conversation::{CloseReason, Key},
     history::IMPORTED_DIR,
     query::{ConversationFilter, Page, SessionFilter},
+    text::one_line,
 };
 use serde::Serialize;
 
@@ -79,7 +80,7 @@ enum Verb {
         /// Name, CAMPAIGN/NAME, id or part of one, or a session of it
         #[arg(value_name = "CONVERSATION")]
         who: String,
-        /// The fresh one has the metadata and the settings of the old one
+        /// The fresh one has the metadata and the label of the old one, beside its settings
         #[arg(long)]
         keep_metadata: bool,
         #[command(flatten)]
@@ -172,8 +173,9 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
                 return Ok(exit_code::OK);
             }
             let fresh = client.reset_conversation(&old.id.to_string(), keep_metadata).await?;
+            let stays = stays(&old.notes.not_kept_by_reset(keep_metadata));
             let old = fresh.replaces.map(|id| id.short()).unwrap_or_default();
-            let told = format!("begins anew under the key {}; what was said is in {old}", fresh.key);
+            let told = format!("begins anew under the key {}; what was said is in {old}{stays}", fresh.key);
             (fresh, told)
         }
         Verb::Archive { who, dry } => {
@@ -198,6 +200,17 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
         Verb::Reopen { who } => (client.reopen_conversation(&who).await?, "is open again".to_owned()),
     };
     tell(app, &client, &conversation, &told).await
+}
+
+/// What was noted about the old conversation and is not about the fresh one.
+fn stays(names: &[String]) -> String {
+    const NAMED: usize = 5;
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    let shown = names.iter().take(NAMED).map(|name| one_line(name, 64)).collect::<Vec<_>>().join(", ");
+    format!(", with {shown}{more}")
 }
 
 /// The conversation that is meant, and its campaign's name.

@@ -73,10 +73,7 @@ pub(super) async fn write(
             if is_of_removed(conversation) {
                 continue;
             }
-            return Err(Refusal::invalid(format!("two conversations would have the key {key}"))
-                .because("agents of several campaigns have the same name")
-                .hint("ostler export -C CAMPAIGN …", "exports one campaign at a time")
-                .into());
+            return Err(same_key(&key, conversation, &store.rows).into());
         }
         let is_as_it_came = last.is_none() && (came.has_files || conversation.notes.entry.is_imported());
         store.rows.push(OwnRow { conversation, key, row: openclaw::row(&said), is_as_it_came });
@@ -90,6 +87,23 @@ pub(super) async fn write(
         }
     }
     Ok(Count { conversations: conversations.len() as u64, sessions: 0 })
+}
+
+/// Who else has the key: somebody of another campaign, or of this one.
+fn same_key(key: &str, conversation: &Conversation, rows: &[OwnRow<'_>]) -> Refusal {
+    let refusal = Refusal::invalid(format!("two conversations would have the key {key}"));
+    let other = rows.iter().find(|row| row.key == key).map(|row| row.conversation);
+    match other.filter(|other| other.campaign == conversation.campaign) {
+        None => refusal
+            .because("agents of several campaigns have the same name")
+            .hint("ostler export -C CAMPAIGN …", "exports one campaign at a time"),
+        Some(other) => refusal
+            .because(format!(
+                "names of agents differ in case alone: {} and {}",
+                other.name, conversation.name
+            ))
+            .hint("ostler export WHO …", "exports one conversation at a time"),
+    }
 }
 
 /// What is written of one agent.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::{Entry, OverrideSource};
 use crate::{
     conversation::JSON_BYTES,
+    limits::QUEUE_DEBOUNCE_MS,
     setting::{Assignment, Change, MOST_CHARS, SettingFault},
     text::one_line,
 };
@@ -14,6 +15,8 @@ use crate::{
 enum Takes {
     Text,
     Number,
+    /// A number that is not larger than this one.
+    UpTo(u64),
     Switch,
     Json,
     Word(&'static [&'static str]),
@@ -48,7 +51,7 @@ const SETTABLE: &[(&str, Takes)] = &[
     ("origin", Takes::Json),
     ("provider", Takes::Text),
     ("queue_cap", Takes::Number),
-    ("queue_debounce_ms", Takes::Number),
+    ("queue_debounce_ms", Takes::UpTo(QUEUE_DEBOUNCE_MS)),
     ("queue_drop", Takes::Word(&["old", "new", "summarize"])),
     ("queue_mode", Takes::Word(&["steer", "followup", "collect", "interrupt"])),
     ("reasoning_level", Takes::Text),
@@ -150,6 +153,10 @@ impl Takes {
         match self {
             Takes::Text => Ok(Value::from(text)),
             Takes::Number => text.parse::<u64>().map(Value::from).map_err(|_| expected("a number")),
+            Takes::UpTo(most) => match text.parse::<u64>() {
+                Ok(number) if number <= most => Ok(Value::from(number)),
+                _ => Err(expected(&format!("a number up to {most}"))),
+            },
             Takes::Switch => match text {
                 "on" | "true" => Ok(Value::Bool(true)),
                 "off" | "false" => Ok(Value::Bool(false)),
@@ -221,7 +228,7 @@ mod tests {
         for (key, takes) in SETTABLE {
             let (value, other) = match takes {
                 Takes::Text => ("x", "y"),
-                Takes::Number => ("7", "8"),
+                Takes::Number | Takes::UpTo(_) => ("7", "8"),
                 Takes::Switch => ("on", "off"),
                 Takes::Json => ("{\"channel\":\"slack\"}", "{\"to\":\"c2\"}"),
                 Takes::Word(words) => (words[0], words[1]),
