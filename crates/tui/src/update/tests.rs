@@ -211,6 +211,30 @@ fn what_is_said_goes_away_by_itself() {
 }
 
 #[test]
+fn what_was_asked_before_the_daemon_was_back_says_nothing_of_it() {
+    let mut state = seen();
+    let at = |seconds| NOW.plus(Duration::from_secs(seconds));
+    let said = |state: &State| state.notice.as_ref().map(|notice| notice.lines[0].text()).unwrap_or_default();
+    update(&mut state, at(1), Message::Lost(NOW));
+    update(&mut state, at(12), Message::Back);
+    assert_eq!(state.link, Link::Up);
+    assert!(said(&state).contains("away for 12s"), "{}", said(&state));
+    // A look that began in vain, and ends so now.
+    update(&mut state, at(12), Message::Lost(at(11)));
+    assert_eq!(state.link, Link::Up);
+    // One that began behind it, while the daemon has much to do.
+    update(&mut state, at(14), Message::Lost(at(13)));
+    assert_eq!(state.link, Link::Down { since: at(13) });
+    update(&mut state, at(15), Message::Overview(Box::new(overview())));
+    assert_eq!(state.link, Link::Up);
+    assert!(said(&state).contains("away for 12s"), "{}", said(&state));
+    // And one that went a while later was away again.
+    update(&mut state, at(60), Message::Lost(at(59)));
+    update(&mut state, at(62), Message::Overview(Box::new(overview())));
+    assert!(said(&state).contains("away for 3s"), "{}", said(&state));
+}
+
+#[test]
 fn leaving_is_all_that_quitting_does() {
     for key in [Key::Char('q'), Key::Interrupt] {
         assert_eq!(press(&mut seen(), &[key]), [Effect::Quit]);
