@@ -92,13 +92,18 @@ pub(crate) fn update(state: &mut State, now: Time, message: Message) -> Vec<Effe
             state.cursor = Some(session);
             vec![Effect::Refresh]
         }
-        Message::Refused(refusal) => {
+        Message::Refused(refusal, unsaid) => {
             let tries = refusal.hints.iter().take(2).map(|hint| {
                 Line::of("try ").with(Tone::Accent, &hint.command).faint(format!("   {}", hint.effect))
             });
             let why = refusal.why.iter().map(|why| Line::new().faint(format!(" ({why})")));
             let said = why.fold(Line::toned(Tone::Bad, &refusal.message), Line::append);
-            say(state, std::iter::once(said).chain(tries).collect(), REFUSED);
+            let kept = unsaid.map(|unsaid| {
+                let key = unsaid.key();
+                state.keep(unsaid);
+                Line::of("what you wrote is kept: ").with(Tone::Accent, key).plain(" has it")
+            });
+            say(state, std::iter::once(said).chain(tries).chain(kept).collect(), REFUSED);
             Vec::new()
         }
     };

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use ostler_client::{AnswerApproval, SendMessage};
-use ostler_domain::{ApprovalId, SessionId};
+use ostler_domain::{ApprovalId, Refusal, SessionId};
 use ostler_screen::testing::NOW;
 
 use super::*;
@@ -130,6 +130,40 @@ fn a_reply_is_sent_whole_and_pasted_letters_are_no_keys() {
     type_in(&mut state, "q?");
     let sent = SendMessage { who, text: "one\ntwo\nq?".to_owned(), ..SendMessage::default() };
     assert_eq!(press(&mut state, &[Key::Enter]), [Effect::Send(sent)]);
+}
+
+#[test]
+fn what_was_written_in_vain_is_there_again() {
+    let mut state = seen();
+    let refuse = |state: &mut State, effects: &[Effect]| {
+        let refusal = Box::new(Refusal::invalid("no agent is ready to work"));
+        tell(state, Message::Refused(refusal, effects[0].written()));
+        let said = &state.notice.as_ref().unwrap().lines;
+        assert!(said.iter().any(|line| line.text().contains("is kept")), "{said:?}");
+    };
+    let text = |state: &State| match &state.dialog {
+        Some(Dialog::New { draft, .. } | Dialog::Write { draft, .. }) => draft.text().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    for (key, words) in [('n', "fix it"), ('r', "and the tests"), ('h', "mind the gap")] {
+        press(&mut state, &[Key::Char(key)]);
+        type_in(&mut state, words);
+        let effects = press(&mut state, &[Key::Enter]);
+        refuse(&mut state, &effects);
+        press(&mut state, &[Key::Char(key)]);
+        assert_eq!(text(&state), words, "{key}");
+        press(&mut state, &[Key::Esc, Key::Char(key)]);
+        assert_eq!(text(&state), "", "it was let go of");
+        press(&mut state, &[Key::Esc]);
+    }
+    wait(&mut state);
+    press(&mut state, &[Key::Tab, Key::Char('m')]);
+    type_in(&mut state, "a branch, please");
+    let effects = press(&mut state, &[Key::Enter]);
+    refuse(&mut state, &effects);
+    press(&mut state, &[Key::Char('m')]);
+    assert_eq!(text(&state), "a branch, please");
+    assert_eq!(Effect::Stop(SessionId::new(NOW, 1)).written(), None);
 }
 
 #[test]
