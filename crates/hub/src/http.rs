@@ -80,6 +80,12 @@ impl Request {
         pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next_back()
     }
 
+    /// The name that whoever asks gave to the change.
+    pub(crate) fn change_name(&self) -> Result<Option<&str>, Refusal> {
+        let named = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(http::CHANGE_NAME));
+        http::change_name(named.map(|(_, value)| Some(value.as_str())))
+    }
+
     pub(crate) fn accepts_events(&self) -> bool {
         self.header("accept").is_some_and(|accepted| accepted.contains("text/event-stream"))
     }

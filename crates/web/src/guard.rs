@@ -22,10 +22,6 @@ use crate::{
 /// The header in which a page shows that it is ours.
 pub(crate) const CSRF: &str = "x-ostler-csrf";
 
-/// The header in which whoever asks names a change, so that asking twice does it once.
-pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
-pub(crate) const KEY_MOST: usize = 255;
-
 /// Scripts, styles and pictures are our own files; a page cannot be framed, cannot send forms, and reaches nobody else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -127,14 +123,8 @@ fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
 
 /// The name that whoever asks gave to the change, in the daemon's form. Somebody else's same name is another one.
 fn named(headers: &HeaderMap, person: &str) -> Result<Option<RequestId>, Failure> {
-    let mut given = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let Some(key) = given.next() else { return Ok(None) };
-    let is_name = |key: &&str| (1..=KEY_MOST).contains(&key.len());
-    let key = key.to_str().ok().filter(is_name).filter(|_| given.next().is_none()).ok_or_else(|| {
-        Refusal::invalid("Idempotency-Key: not a name for one change")
-            .because(format!("it is there once, and has 1 to {KEY_MOST} visible ASCII characters"))
-    })?;
-    Ok(Some(ring::request_id(person, key)))
+    let given = headers.get_all(http::CHANGE_NAME).iter().map(|value| value.to_str().ok());
+    Ok(http::change_name(given)?.map(|key| ring::request_id(person, key)))
 }
 
 /// The origin by which the door was reached, if that is one of its own.
