@@ -152,6 +152,9 @@ reasons! {
     RequestConflict = "REQUEST_CONFLICT":
         "this request id was used for another request",
         "make a new id for each change; repeat one only with the same request";
+    Busy = "BUSY":
+        "as much is asked for at once as may be: requests that are open, or connections",
+        "let some of them end, then again";
     PermissionDenied = "PERMISSION_DENIED":
         "another user, a process in another user namespace, or an agent that asked for more than its own session",
         "ask as the user whose daemon it is";

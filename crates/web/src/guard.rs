@@ -1,6 +1,9 @@
 //! What every request must pass, and what every answer carries.
 
+use std::time::Duration;
+
 use axum::{
+    body::{Body, to_bytes},
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
@@ -21,6 +24,11 @@ use crate::{
 
 /// The header in which a page shows that it is ours.
 pub(crate) const CSRF: &str = "x-ostler-csrf";
+
+/// Most of what somebody may send; a prompt is the longest of it.
+const BODY_BYTES: usize = 1 << 20;
+/// How long it may take: who sends it letter by letter would hold a place for ever.
+const BODY_WITHIN: Duration = Duration::from_secs(20);
 
 /// Scripts, styles and pictures are our own files; a page cannot be framed, cannot send forms, and reaches nobody else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -61,8 +69,8 @@ pub(crate) fn cookie_name(port: u16) -> String {
 pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let wants_page = wants_page(&request);
     let answer = match pass(&guard, request) {
-        Ok(request) => match share::admitted(request).await {
-            Ok(request) => next.run(request).await,
+        Ok(request) => match served(&guard, request, next).await {
+            Ok(answer) => answer,
             Err(failure) => failure.into_response(),
         },
         Err(failure) if wants_page && failure.status == StatusCode::UNAUTHORIZED => assets::shut(),
@@ -72,6 +80,24 @@ pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
         Err(failure) => failure.into_response(),
     };
     with_headers(answer)
+}
+
+/// Serves whoever passed, if there is a place for them, when they have said all they want.
+async fn served(guard: &Guard, request: Request, next: Next) -> Result<Response, Failure> {
+    let Some(visitor) = request.extensions().get::<Visitor>() else { return Ok(next.run(request).await) };
+    let seat = guard.door.inner.crowd.seat(&visitor.guest)?;
+    let (head, body) = share::admitted(request).await?.into_parts();
+    let body = tokio::time::timeout(BODY_WITHIN, to_bytes(body, BODY_BYTES)).await.map_err(|_| {
+        let refusal = Refusal::new(Reason::TimedOut, "what is wanted took too long to come");
+        let within = format!("a body is there within {} s of its head", BODY_WITHIN.as_secs());
+        Failure::new(StatusCode::REQUEST_TIMEOUT, refusal.because(within))
+    })?;
+    let body = body.map_err(|error| {
+        let refusal = Refusal::new(Reason::TooLarge, "what is wanted is too long");
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, refusal.because(error.to_string()))
+    })?;
+    let answer = next.run(Request::from_parts(head, Body::from(body))).await;
+    Ok(answer.map(|body| seat.until_sent(body)))
 }
 
 fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {

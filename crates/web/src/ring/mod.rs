@@ -41,6 +41,13 @@ pub(crate) struct Guest {
     key: String,
 }
 
+impl Guest {
+    /// What tells them from every other guest.
+    pub(crate) fn whose(&self) -> &str {
+        &self.key
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Ring {
     file: PathBuf,
