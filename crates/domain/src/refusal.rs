@@ -120,7 +120,7 @@ reasons! {
         "a value makes no sense; over gRPC the field is named in a `google.rpc.BadRequest`",
         "correct it: `--help` says what it takes";
     CursorUnknown = "CURSOR_UNKNOWN":
-        "the log ends before this place: it was put back from a copy, or the place is another machine's",
+        "the log has no such place: it was put back from a copy, the place is another machine's, or a hub no longer has what came next",
         "begin anew: without a place there is what comes from now on, after 0 there is everything";
     TooLarge = "TOO_LARGE":
         "a message or request is over its limit",

@@ -86,6 +86,14 @@ impl Request {
         http::change_name(named.map(|(_, value)| Some(value.as_str())))
     }
 
+    /// The place in a log that is named behind the `?`, or in a header; what is there and is none is refused.
+    pub(crate) fn place(&self, name: &str, said: Option<&str>) -> Result<Option<u64>, Refusal> {
+        let place = |text: &str| {
+            text.trim().parse().map_err(|_| Refusal::invalid(format!("{name}: not a place in the log")))
+        };
+        said.map(place).transpose()
+    }
+
     pub(crate) fn accepts_events(&self) -> bool {
         self.header("accept").is_some_and(|accepted| accepted.contains("text/event-stream"))
     }

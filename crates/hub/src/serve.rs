@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{Reason, Refusal, hub::Listed};
+use ostler_domain::{
+    Reason, Refusal,
+    hub::{Forwarded, Listed},
+};
 use ostler_gateway::socket::{self, Stream};
 use rustls::{
     ServerConfig, ServerConnection, StreamOwned,
@@ -232,14 +235,12 @@ impl Hub {
     }
 
     fn events(&self, request: &Request) -> Reply {
-        let Some(name) = request.asked("node") else {
-            let refusal = Refusal::invalid("whose events?").because("node=NAME: each has a log of its own");
-            return Reply::refused(400, &refusal);
+        let place = match request.place("after", request.asked("after")) {
+            Ok(place) => place,
+            Err(refusal) => return Reply::refused(400, &refusal),
         };
-        let after = request.asked("after").and_then(|after| after.parse().ok()).unwrap_or(0);
-        let found = self.house.with(name, |node| node.log.read(after, PAGE));
-        match found {
-            Some(Ok(events)) => {
+        match self.events_of(request, place.unwrap_or(0)) {
+            Ok(events) => {
                 let next = events.last().filter(|_| events.len() == PAGE).map(|event| event.seq);
                 let rows: Vec<&Value> = events.iter().map(|event| &event.event).collect();
                 Reply::json(
@@ -247,30 +248,60 @@ impl Hub {
                     json!({"events": rows, "next_cursor": next.map(|next| next.to_string())}).to_string(),
                 )
             }
-            Some(Err(error)) => {
-                let refusal = Refusal::new(Reason::Internal, "the log cannot be read");
-                Reply::refused(500, &refusal.because(error.to_string()))
+            Err(reply) => reply,
+        }
+    }
+
+    fn events_of(&self, request: &Request, after: u64) -> Result<Vec<Forwarded>, Reply> {
+        let Some(name) = request.asked("node") else {
+            let refusal = Refusal::invalid("whose events?").because("node=NAME: each has a log of its own");
+            return Err(Reply::refused(400, &refusal));
+        };
+        match self.house.events(name, after) {
+            Some(Ok(events)) => Ok(events),
+            Some(Err(refusal)) => {
+                let status = if refusal.reason == Reason::CursorUnknown { 400 } else { 500 };
+                Err(Reply::refused(status, &refusal))
             }
             None => {
                 let refusal = Refusal::new(Reason::NodeUnknown, "there is no such node");
-                Reply::refused(404, &refusal.because("/v1/nodes lists them"))
+                Err(Reply::refused(404, &refusal.because("/v1/nodes lists them")))
             }
         }
     }
 
     /// The log of a node as it grows; the id of each message is its place there.
     fn stream(&self, mut stream: Stream, request: &Request) -> io::Result<()> {
-        let name = request.asked("node").unwrap_or_default().to_owned();
-        let after = request.header("last-event-id").or_else(|| request.asked("after"));
-        let mut after: u64 = after.and_then(|after| after.parse().ok()).unwrap_or(0);
+        let seen = request.place("Last-Event-ID", request.header("last-event-id"));
+        let asked = request.place("after", request.asked("after"));
+        let (seen, asked) = match (seen, asked) {
+            (Ok(seen), Ok(asked)) => (seen, asked),
+            (Err(refusal), _) | (_, Err(refusal)) => {
+                return Reply::refused(400, &refusal).write(&mut stream);
+            }
+        };
+        let mut after = seen.or(asked).unwrap_or(0);
+        // Who lost the stream hears of a place that is gone by an event of it: a browser takes nothing else for an answer,
+        // and would never come again. Who asks for a place hears that there is none.
+        match self.events_of(request, if seen.is_some() { 0 } else { after }) {
+            Ok(_) => {}
+            Err(reply) => return reply.write(&mut stream),
+        }
+        let name = request.asked("node").unwrap_or_default();
         let headers = [("content-type", "text/event-stream".to_owned())];
         stream.write_all(http::head(200, &headers, None).as_bytes())?;
+        stream.flush()?;
         loop {
-            let Some(events) = self.house.await_events(&name, after, SIGN_OF_LIFE) else {
-                let refusal = Refusal::new(Reason::CursorUnknown, format!("the log has no place {after}"))
-                    .because("it ends before it: the machine's was put back from a copy");
+            let events = self.house.await_events(name, after, SIGN_OF_LIFE);
+            // Whose key was taken back hears nothing more, and nobody of a machine whose was.
+            let (Some(events), Some(_)) = (events, self.viewer(request)) else { return Ok(()) };
+            let events = match events {
+                Ok(events) => events,
                 // With the empty id a browser forgets the place it was at, and comes again as it came first.
-                return write!(stream, "event: reset\nid:\ndata: {}\n\n", http::error(&refusal));
+                Err(refusal) => {
+                    write!(stream, "event: reset\nid:\ndata: {}\n\n", http::error(&refusal))?;
+                    return stream.flush();
+                }
             };
             if events.is_empty() {
                 stream.write_all(b":\n\n")?;
@@ -280,9 +311,6 @@ impl Hub {
                 after = event.seq;
             }
             stream.flush()?;
-            if self.viewer(request).is_none() {
-                return Ok(());
-            }
         }
     }
 }
