@@ -24,12 +24,14 @@ mod request;
 mod rules;
 mod serve;
 pub mod socket;
+mod timed;
 mod tunnel;
 
 use std::{io::Write, process::ExitCode};
 
 pub use get::get;
 pub use post::post;
+pub use timed::Timed;
 
 /// `ostler internal gateway`: only a keeper starts it.
 pub fn run() -> ExitCode {
