@@ -10,6 +10,7 @@ use ostler_domain::{gateway::Upstream, limits::WEBHOOK_ANSWER_BYTES};
 use crate::{
     model::{Trust, dial, greet},
     timed::Timed,
+    untrusted,
 };
 
 /// Sends `body` and waits for the answer's status, both within a time. The fault is for people, and has nothing secret.
@@ -33,7 +34,7 @@ fn post_trusting(
 
 pub(crate) fn in_words(error: io::Error) -> String {
     let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-    if is_late { "it did not answer in time".to_owned() } else { error.to_string() }
+    if is_late { "it did not answer in time".to_owned() } else { untrusted::in_words(error) }
 }
 
 /// A connection, whether with TLS or without.

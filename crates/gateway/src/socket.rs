@@ -30,6 +30,7 @@ use tungstenite::{
 use crate::{
     model::{Trust, dial, greet},
     timed::Timed,
+    untrusted,
 };
 
 /// A connection, whether with TLS or without, of either side.
@@ -148,7 +149,7 @@ pub fn connect(url: &str, token: &str) -> Result<Socket, String> {
     let timed = |tcp| Timed::until(Arc::new(tcp), Instant::now() + HUB_CONNECT_TIME);
     let stream = if upstream.tls {
         let trust = Trust::default().config(None).map_err(in_words)?;
-        let tls = greet(&tcp, &upstream, trust).map_err(untrusted)?;
+        let tls = greet(&tcp, &upstream, trust).map_err(untrusted::in_words)?;
         Stream::Client(Box::new(StreamOwned::new(*tls, timed(tcp))))
     } else {
         Stream::Plain(timed(tcp))
@@ -167,18 +168,6 @@ pub fn connect(url: &str, token: &str) -> Result<Socket, String> {
     let shaken = tungstenite::client::client_with_config(request, stream, Some(config()));
     let (socket, _) = shaken.map_err(|error| error.to_string())?;
     Ok(Socket(socket))
-}
-
-/// Says of a certificate that it is not trusted, and where what is trusted stands; what rustls says of it is for programmers.
-fn untrusted(error: io::Error) -> String {
-    let found = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let Some(rustls::Error::InvalidCertificate(fault)) = found else { return error.to_string() };
-    let fault = format!("{fault:?}");
-    let fault = fault.split([' ', '{', '(']).next().unwrap_or_default();
-    format!(
-        "its certificate is not trusted here ({fault}): an authority of your own stands among the system's, or in the \
-         file that SSL_CERT_FILE names to the daemon"
-    )
 }
 
 /// Answers a request for an upgrade whose head was read.

@@ -15,7 +15,7 @@ use ostler_domain::{
     hub::{Forwarded, Listed},
 };
 use ostler_gateway::{
-    Timed,
+    MADE_WITH, Timed, is_an_authority,
     socket::{self, Stream},
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -108,6 +108,11 @@ fn server_config(certificate: &std::path::Path, key: &std::path::Path) -> Result
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|error| error.to_string())?.with_no_client_auth();
     let certificates = certificates.map_err(|error| error.to_string())?;
+    if certificates.first().is_some_and(is_an_authority) {
+        return Err(format!(
+            "it is an authority's own (CA:TRUE), and no machine takes that for a hub's: {MADE_WITH} makes one that is taken"
+        ));
+    }
     Ok(Arc::new(config.with_single_cert(certificates, key).map_err(|error| error.to_string())?))
 }
 
