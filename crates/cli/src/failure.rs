@@ -165,6 +165,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::PriceUnknown
         | Reason::InboxFull
         | Reason::RequestConflict
+        | Reason::Busy
         | Reason::DaemonRunning => exit_code::WRONG_STATE,
         Reason::PermissionDenied | Reason::ModelUnreachable | Reason::SandboxUnavailable => {
             exit_code::REFUSED

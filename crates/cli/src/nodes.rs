@@ -25,10 +25,14 @@ pub(crate) enum Where {
 
 /// The machines that have names.
 pub(crate) fn named(home: &Home) -> Result<BTreeMap<String, Node>, Failure> {
+    Ok(settings(home)?.nodes().clone())
+}
+
+fn settings(home: &Home) -> Result<Config, Failure> {
     let path = home.config_toml();
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(error) => {
             return Err(Refusal::invalid(format!("{} cannot be read", path.display()))
                 .because(error.to_string())
@@ -36,12 +40,12 @@ pub(crate) fn named(home: &Home) -> Result<BTreeMap<String, Node>, Failure> {
                 .into());
         }
     };
-    let config: Config = toml_edit::de::from_str(&text).map_err(|error| {
+    toml_edit::de::from_str(&text).map_err(|error| {
         Refusal::invalid(format!("{} cannot be understood", path.display()))
             .because(one_line(&error.to_string(), 400))
             .hint("ostler config edit", "opens it")
-    })?;
-    Ok(config.nodes().clone())
+            .into()
+    })
 }
 
 /// The machine of a name or an address.
@@ -59,10 +63,20 @@ pub(crate) fn find(home: &Home, typed: &str, batch: bool) -> Result<Where, Failu
         let node = Node { address, program: None };
         return Ok(Where::There(Box::new(way(typed, node, batch))));
     }
-    let mut named = named(home)?;
-    match named.remove(typed) {
-        Some(node) => Ok(Where::There(Box::new(way(typed, node, batch)))),
-        None => Err(unknown(typed, &named).into()),
+    let settings = settings(home)?;
+    match settings.nodes().get(typed) {
+        Some(node) => Ok(Where::There(Box::new(way(typed, node.clone(), batch)))),
+        None => {
+            let refusal = unknown(typed, settings.nodes());
+            let has_hub = matches!(settings.hub(), Ok(Some(_)));
+            // Whose name came with the list of a hub.
+            let refusal = if has_hub {
+                refusal.because("a machine that only the hub knows is not asked from here: type it there")
+            } else {
+                refusal
+            };
+            Err(refusal.into())
+        }
     }
 }
 

@@ -176,7 +176,7 @@ pub use client::Client;
 pub use commands::PrepareCommand;
 pub use error::Error;
 pub use incoming::Incoming;
-pub use notices::{Notices, WantedNotices};
+pub use notices::{Notices, UntoldChannel, WantedNotices};
 /// The types of the core, in and out of every method.
 pub use ostler_domain as domain;
 pub use ostler_domain::{

@@ -19,6 +19,15 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Campaigns are few: their names are asked for at once.
 const CAMPAIGNS: u32 = 500;
 
+/// A channel that is not told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntoldChannel {
+    /// Its name.
+    pub channel: String,
+    /// In words: a secret that is not there, or what came of the last try.
+    pub why: String,
+}
+
 /// Which notices are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WantedNotices {
@@ -65,6 +74,14 @@ impl Client {
         let answer =
             self.ask_once(|channel| async move { Service::new(channel).test_channel(request).await }).await?;
         Ok(answer.to)
+    }
+
+    /// The channels that cannot be told as things are, or were not when it was tried last.
+    pub async fn untold(&self) -> Result<Vec<UntoldChannel>, Error> {
+        let ask = |channel| async move { Service::new(channel).list_untold(pb::ListUntoldRequest {}).await };
+        let told = self.ask(ask).await?;
+        let untold = |told: pb::UntoldChannel| UntoldChannel { channel: told.channel, why: told.why };
+        Ok(told.channels.into_iter().map(untold).collect())
     }
 
     async fn tell(&self, wanted: WantedNotices, to: mpsc::Sender<Notice>) {

@@ -3,6 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use crate::Refusal;
+
 /// Where the door is when nobody says.
 pub const USUAL_PORT: u16 = 7878;
 
@@ -56,6 +58,24 @@ pub fn origin(host: &str, port: u16, allowed_hosts: &[String]) -> Option<String>
     }
     // Nobody serves TLS here: who comes by another name comes through something that does.
     allowed_hosts.contains(&host).then(|| format!("https://{host}"))
+}
+
+/// The header in which whoever asks names a change, so that asking twice does it once.
+pub const CHANGE_NAME: &str = "idempotency-key";
+pub const CHANGE_NAME_MOST: usize = 255;
+
+/// The name of a change, of all that were given; none of a value stands for what is no text.
+pub fn change_name<'a>(given: impl IntoIterator<Item = Option<&'a str>>) -> Result<Option<&'a str>, Refusal> {
+    let mut given = given.into_iter();
+    let Some(name) = given.next() else { return Ok(None) };
+    let is_name = |name: &&str| {
+        (1..=CHANGE_NAME_MOST).contains(&name.len()) && name.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+    };
+    let name = name.filter(is_name).filter(|_| given.next().is_none());
+    name.map(Some).ok_or_else(|| {
+        Refusal::invalid("Idempotency-Key: not a name for one change")
+            .because(format!("it is there once, and has 1 to {CHANGE_NAME_MOST} visible ASCII characters"))
+    })
 }
 
 /// How somebody shows who they are.
@@ -147,6 +167,17 @@ pub fn page(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_has_one_name_or_none() {
+        let name = |given: &[Option<&'static str>]| change_name(given.iter().copied()).map_err(|no| no.why);
+        assert_eq!(name(&[]), Ok(None));
+        assert_eq!(name(&[Some("a b")]), Ok(Some("a b")));
+        let long = "x".repeat(CHANGE_NAME_MOST + 1).leak();
+        for given in [&[Some("a"), Some("a")][..], &[Some("")], &[None], &[Some("ä")], &[Some(long)]] {
+            assert!(name(given).unwrap_err().is_some_and(|why| why.contains("once")), "{given:?}");
+        }
+    }
 
     #[test]
     fn only_the_machine_itself_is_listened_to() {

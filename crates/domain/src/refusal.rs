@@ -120,7 +120,7 @@ reasons! {
         "a value makes no sense; over gRPC the field is named in a `google.rpc.BadRequest`",
         "correct it: `--help` says what it takes";
     CursorUnknown = "CURSOR_UNKNOWN":
-        "the log ends before this place: it was put back from a copy, or the place is another machine's",
+        "the log has no such place: it was put back from a copy, the place is another machine's, or a hub no longer has what came next",
         "begin anew: without a place there is what comes from now on, after 0 there is everything";
     TooLarge = "TOO_LARGE":
         "a message or request is over its limit",
@@ -152,6 +152,9 @@ reasons! {
     RequestConflict = "REQUEST_CONFLICT":
         "this request id was used for another request",
         "make a new id for each change; repeat one only with the same request";
+    Busy = "BUSY":
+        "as much is asked for at once as may be: requests that are open, or connections",
+        "let some of them end, then again";
     PermissionDenied = "PERMISSION_DENIED":
         "another user, a process in another user namespace, or an agent that asked for more than its own session",
         "ask as the user whose daemon it is";

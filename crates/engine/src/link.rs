@@ -1,9 +1,10 @@
 //! The connection to one keeper: frames in and out, nothing decided.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, path::Path, sync::LazyLock, time::Duration};
 
+use ostler_domain::limits::FRAME_BYTES;
 use ostler_tape::{
-    Decoder, FromKeeper, ToKeeper,
+    Decoder, FromKeeper, ToKeeper, environ,
     frame::{self, KeeperState, PROTOCOL},
     socket,
 };
@@ -46,6 +47,14 @@ pub(crate) struct Opened {
     pub(crate) keeper_version: String,
 }
 
+/// This daemon's environment, for the one that a keeper starts after it: secrets that are only there are on no disk, and the
+/// next daemon does as this one.
+fn environment() -> &'static [u8] {
+    static WRITTEN: LazyLock<Vec<u8>> = LazyLock::new(|| environ::write(std::env::vars_os()));
+    // No kernel gives a process as much; without it a keeper has that of the daemon which started it.
+    if WRITTEN.len() <= FRAME_BYTES / 2 { &WRITTEN } else { &[] }
+}
+
 impl Link {
     /// Connects and says hello.
     pub(crate) async fn open(dir: &Path, epoch: u64, version: &str) -> Result<Opened, LinkError> {
@@ -53,8 +62,8 @@ impl Link {
         stream.set_nonblocking(true)?;
         let mut link =
             Self { stream: UnixStream::from_std(stream)?, decoder: Decoder::new(), buffer: Vec::new() };
-        link.send(&ToKeeper::Hello { protocol: PROTOCOL, epoch, daemon_version: version.to_owned() }, b"")
-            .await?;
+        let hello = ToKeeper::Hello { protocol: PROTOCOL, epoch, daemon_version: version.to_owned() };
+        link.send(&hello, environment()).await?;
         match timeout(HELLO_WITHIN, link.next()).await {
             Ok(Ok(Some(FromKeeper::Hello { accepted: true, state, keeper_version, .. }))) => {
                 Ok(Opened { link, state, keeper_version })

@@ -41,6 +41,7 @@ use crate::{
     logins,
     lookout::Lookout,
     mission::Missions,
+    notices::Untold,
     options::Options,
     prices::PriceFile,
     programs::Programs,
@@ -78,6 +79,8 @@ pub(crate) struct Shared {
     pub(crate) accounts: Accounts,
     /// Whoever starts another daemon when this one dies, where no keeper would.
     pub(crate) lookout: Lookout,
+    /// Channels that do not hear what they are told.
+    pub(crate) untold: Untold,
     /// Sessions that wait to start.
     pub(crate) line: Line,
     pub(crate) exported: Exported,
@@ -153,6 +156,7 @@ impl Shared {
             prices,
             accounts: Accounts::default(),
             lookout: Lookout::default(),
+            untold: Untold::default(),
             line: Line::default(),
             exported: Exported::default(),
             git: Git::default(),

@@ -24,12 +24,16 @@ mod request;
 mod rules;
 mod serve;
 pub mod socket;
+mod timed;
 mod tunnel;
+mod untrusted;
 
 use std::{io::Write, process::ExitCode};
 
 pub use get::get;
 pub use post::post;
+pub use timed::Timed;
+pub use untrusted::{MADE_WITH, is_an_authority};
 
 /// `ostler internal gateway`: only a keeper starts it.
 pub fn run() -> ExitCode {

@@ -2,13 +2,16 @@
 
 use std::{
     io::{self, ErrorKind, Read, Write},
-    net::TcpStream,
     time::{Duration, Instant},
 };
 
 use ostler_domain::{gateway::Upstream, limits::WEBHOOK_ANSWER_BYTES};
 
-use crate::model::{Trust, dial, greet};
+use crate::{
+    model::{Trust, dial, greet},
+    timed::Timed,
+    untrusted,
+};
 
 /// Sends `body` and waits for the answer's status, both within a time. The fault is for people, and has nothing secret.
 pub fn post(url: &str, headers: &[(&str, String)], body: &[u8], within: Duration) -> Result<u16, String> {
@@ -31,7 +34,7 @@ fn post_trusting(
 
 pub(crate) fn in_words(error: io::Error) -> String {
     let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-    if is_late { "it did not answer in time".to_owned() } else { error.to_string() }
+    if is_late { "it did not answer in time".to_owned() } else { untrusted::in_words(error) }
 }
 
 /// A connection, whether with TLS or without.
@@ -57,11 +60,10 @@ pub(crate) fn talk<T>(
 ) -> io::Result<T> {
     let tcp = dial(upstream)?;
     if !upstream.tls {
-        return say(&mut Timed { stream: &tcp, tcp: &tcp, deadline });
+        return say(&mut Timed::until(&tcp, deadline));
     }
     let mut tls = greet(&tcp, upstream, Trust::default().config(authorities)?)?;
-    let mut timed = Timed { stream: &tcp, tcp: &tcp, deadline };
-    say(&mut rustls::Stream::new(&mut *tls, &mut timed))
+    say(&mut rustls::Stream::new(&mut *tls, &mut Timed::until(&tcp, deadline)))
 }
 
 fn say(stream: &mut dyn Stream, head: &str, body: &[u8]) -> io::Result<u16> {
@@ -96,40 +98,6 @@ fn status(answer: &[u8]) -> io::Result<Option<u16>> {
         Ok(httparse::Status::Complete(_)) => Ok(response.code),
         Ok(httparse::Status::Partial) => Ok(None),
         Err(error) => Err(io::Error::new(ErrorKind::InvalidData, format!("its answer is not HTTP: {error}"))),
-    }
-}
-
-/// A connection whose every wait ends with one deadline.
-struct Timed<'a> {
-    stream: &'a TcpStream,
-    tcp: &'a TcpStream,
-    deadline: Instant,
-}
-
-impl Timed<'_> {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        match self.deadline.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => Err(ErrorKind::TimedOut.into()),
-            left => Ok(Some(left)),
-        }
-    }
-}
-
-impl Read for Timed<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.tcp.set_read_timeout(self.left()?)?;
-        self.stream.read(bytes)
-    }
-}
-
-impl Write for Timed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.tcp.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -27,21 +27,34 @@ use tungstenite::{
     protocol::{Role, WebSocketConfig},
 };
 
-use crate::model::{Trust, dial, greet};
+use crate::{
+    model::{Trust, dial, greet},
+    timed::Timed,
+    untrusted,
+};
 
 /// A connection, whether with TLS or without, of either side.
 pub enum Stream {
-    Plain(TcpStream),
-    Client(Box<StreamOwned<ClientConnection, TcpStream>>),
-    Server(Box<StreamOwned<ServerConnection, TcpStream>>),
+    Plain(Timed),
+    Client(Box<StreamOwned<ClientConnection, Timed>>),
+    Server(Box<StreamOwned<ServerConnection, Timed>>),
 }
 
 impl Stream {
     pub fn tcp(&self) -> &TcpStream {
         match self {
-            Stream::Plain(tcp) => tcp,
-            Stream::Client(tls) => &tls.sock,
-            Stream::Server(tls) => &tls.sock,
+            Stream::Plain(timed) => timed.tcp(),
+            Stream::Client(tls) => tls.sock.tcp(),
+            Stream::Server(tls) => tls.sock.tcp(),
+        }
+    }
+
+    /// Until when it is waited for, whatever is said by then; none, and for as long as it likes.
+    pub fn set_until(&mut self, until: Option<Instant>) {
+        match self {
+            Stream::Plain(timed) => timed.set_until(until),
+            Stream::Client(tls) => tls.sock.set_until(until),
+            Stream::Server(tls) => tls.sock.set_until(until),
         }
     }
 }
@@ -49,7 +62,7 @@ impl Stream {
 impl Read for Stream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Plain(tcp) => tcp.read(bytes),
+            Stream::Plain(timed) => timed.read(bytes),
             Stream::Client(tls) => tls.read(bytes),
             Stream::Server(tls) => tls.read(bytes),
         }
@@ -59,7 +72,7 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Plain(tcp) => tcp.write(bytes),
+            Stream::Plain(timed) => timed.write(bytes),
             Stream::Client(tls) => tls.write(bytes),
             Stream::Server(tls) => tls.write(bytes),
         }
@@ -67,7 +80,7 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Stream::Plain(tcp) => tcp.flush(),
+            Stream::Plain(timed) => timed.flush(),
             Stream::Client(tls) => tls.flush(),
             Stream::Server(tls) => tls.flush(),
         }
@@ -133,14 +146,13 @@ pub fn connect(url: &str, token: &str) -> Result<Socket, String> {
     let in_words = |error: io::Error| error.to_string();
     let tcp = dial(&upstream).map_err(in_words)?;
     tcp.set_nodelay(true).map_err(in_words)?;
-    tcp.set_read_timeout(Some(HUB_CONNECT_TIME)).map_err(in_words)?;
-    tcp.set_write_timeout(Some(HUB_CONNECT_TIME)).map_err(in_words)?;
+    let timed = |tcp| Timed::until(Arc::new(tcp), Instant::now() + HUB_CONNECT_TIME);
     let stream = if upstream.tls {
         let trust = Trust::default().config(None).map_err(in_words)?;
-        let tls = greet(&tcp, &upstream, trust).map_err(untrusted)?;
-        Stream::Client(Box::new(StreamOwned::new(*tls, tcp)))
+        let tls = greet(&tcp, &upstream, trust).map_err(untrusted::in_words)?;
+        Stream::Client(Box::new(StreamOwned::new(*tls, timed(tcp))))
     } else {
-        Stream::Plain(tcp)
+        Stream::Plain(timed(tcp))
     };
     let path = if upstream.prefix.is_empty() { "/" } else { &upstream.prefix };
     let request = http::Request::builder()
@@ -156,18 +168,6 @@ pub fn connect(url: &str, token: &str) -> Result<Socket, String> {
     let shaken = tungstenite::client::client_with_config(request, stream, Some(config()));
     let (socket, _) = shaken.map_err(|error| error.to_string())?;
     Ok(Socket(socket))
-}
-
-/// Says of a certificate that it is not trusted, and where what is trusted stands; what rustls says of it is for programmers.
-fn untrusted(error: io::Error) -> String {
-    let found = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let Some(rustls::Error::InvalidCertificate(fault)) = found else { return error.to_string() };
-    let fault = format!("{fault:?}");
-    let fault = fault.split([' ', '{', '(']).next().unwrap_or_default();
-    format!(
-        "its certificate is not trusted here ({fault}): an authority of your own stands among the system's, or in the \
-         file that SSL_CERT_FILE names to the daemon"
-    )
 }
 
 /// Answers a request for an upgrade whose head was read.
@@ -200,6 +200,7 @@ impl Socket {
         heard: &mut impl FnMut(String) -> ControlFlow<(), Vec<String>>,
     ) -> Result<(), String> {
         let in_words = |error: io::Error| error.to_string();
+        self.0.get_mut().set_until(None);
         self.0.get_ref().tcp().set_nonblocking(true).map_err(in_words)?;
         let (mut last_heard, mut last_ping) = (Instant::now(), Instant::now());
         loop {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Time,
+    Reason, Refusal, Time,
     hub::{Answer, Forwarded, Listed, Row},
 };
 use ostler_gateway::socket::Sayer;
@@ -109,17 +109,26 @@ impl House {
         self.news.notify_all();
     }
 
-    /// Waits for the first events of a node behind a place; there are none when nothing came in time. None where its log
-    /// ends before that place: it was put back from a copy.
-    pub(crate) fn await_events(&self, name: &str, after: u64, within: Duration) -> Option<Vec<Forwarded>> {
-        let end = |nodes: &BTreeMap<String, Node>| nodes.get(name).map(|node| node.log.last().unwrap_or(0));
-        let nothing = |nodes: &mut BTreeMap<String, Node>| end(nodes).is_none_or(|end| end == after);
-        let waited = self.news.wait_timeout_while(self.nodes(), within, nothing);
-        let (nodes, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if end(&nodes).is_some_and(|end| end < after) {
+    /// The first events of a node behind a place. None where there is no such node: one whose key was taken back is none.
+    pub(crate) fn events(&self, name: &str, after: u64) -> Option<Result<Vec<Forwarded>, Refusal>> {
+        if !self.is_node(name) {
             return None;
         }
-        Some(nodes.get(name).map(|node| node.log.read(after, PAGE).unwrap_or_default()).unwrap_or_default())
+        self.with(name, |node| node.events(after))
+    }
+
+    /// Waits for them; there are none when nothing came in time.
+    pub(crate) fn await_events(
+        &self,
+        name: &str,
+        after: u64,
+        within: Duration,
+    ) -> Option<Result<Vec<Forwarded>, Refusal>> {
+        let nothing = |nodes: &mut BTreeMap<String, Node>| {
+            nodes.get(name).is_none_or(|node| node.log.last().unwrap_or(0) == after)
+        };
+        drop(self.news.wait_timeout_while(self.nodes(), within, nothing));
+        self.events(name, after)
     }
 
     /// Whether a machine of this name has a key.
@@ -154,6 +163,13 @@ impl Node {
         let log = Log::open(dir)?;
         let kept = fs::read(dir.join("node.json")).ok().and_then(|text| serde_json::from_slice(&text).ok());
         Ok(Node { log, kept: kept.unwrap_or_default(), line: None })
+    }
+
+    fn events(&self, after: u64) -> Result<Vec<Forwarded>, Refusal> {
+        self.log.check(after).map_err(|no| no.refusal(after))?;
+        self.log.read(after, PAGE).map_err(|error| {
+            Refusal::new(Reason::Internal, "the log cannot be read").because(error.to_string())
+        })
     }
 
     /// Says who it is. A name that is another machine's now has another log.

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, ErrorKind, Read, Write},
+    net::Shutdown,
     time::{Duration, Instant},
 };
 
@@ -13,11 +14,44 @@ use ostler_domain::{
 use ostler_gateway::socket::Stream;
 use serde_json::{Value, json};
 
-/// The longest head, and the longest body.
+/// The longest head, the most lines of it, and the longest body.
 const HEAD_BYTES: usize = 16 * 1024;
+const HEADERS: usize = 64;
 const BODY_BYTES: usize = 1024 * 1024;
-/// How long a request may take to be said.
-const WITHIN: Duration = Duration::from_secs(20);
+/// How long a request may take to be said, from the first moment of its connection: no byte of it puts that off.
+pub(crate) const WITHIN: Duration = Duration::from_secs(20);
+/// How long an answer may take to be heard.
+pub(crate) const HEARD_WITHIN: Duration = Duration::from_secs(60);
+/// How long whoever was refused may go on with what nobody reads: who hears nothing before they have said it all would not
+/// hear why.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Why there is no request.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// Whoever was there is gone, or took too long.
+    Gone(io::Error),
+    /// It is none that is taken here.
+    Refused(Reply),
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Unread {
+        Unread::Gone(error)
+    }
+}
+
+impl Unread {
+    fn refused(status: u16, what: &str, why: String) -> Unread {
+        let reason = if status == 413 { Reason::TooLarge } else { Reason::InvalidArgument };
+        Unread::Refused(Reply::refused(status, &Refusal::new(reason, what).because(why)))
+    }
+
+    fn head_too_long() -> Unread {
+        let most = format!("a head has at most {HEADERS} lines, and {} KiB", HEAD_BYTES / 1024);
+        Unread::refused(431, "the head of this request is too long", most)
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -80,57 +114,90 @@ impl Request {
         pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next_back()
     }
 
+    /// The name that whoever asks gave to the change.
+    pub(crate) fn change_name(&self) -> Result<Option<&str>, Refusal> {
+        let named = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(http::CHANGE_NAME));
+        http::change_name(named.map(|(_, value)| Some(value.as_str())))
+    }
+
+    /// The place in a log that is named behind the `?`, or in a header; what is there and is none is refused.
+    pub(crate) fn place(&self, name: &str, said: Option<&str>) -> Result<Option<u64>, Refusal> {
+        let place = |text: &str| {
+            text.trim().parse().map_err(|_| Refusal::invalid(format!("{name}: not a place in the log")))
+        };
+        said.map(place).transpose()
+    }
+
+    /// How long its body is.
+    fn length(&self) -> Result<usize, Unread> {
+        if self.has("transfer-encoding") {
+            let why = "Content-Length says how long it is; a Transfer-Encoding is not read".to_owned();
+            return Err(Unread::refused(411, "a body has a length here", why));
+        }
+        if !self.has("content-length") {
+            return Ok(0);
+        }
+        let length = self.header("content-length").and_then(|length| length.parse::<usize>().ok());
+        match length {
+            Some(length) if length <= BODY_BYTES => Ok(length),
+            Some(length) => {
+                let most = format!("it has {length} bytes, and a hub takes at most {BODY_BYTES}");
+                Err(Unread::refused(413, "what is wanted is too long", most))
+            }
+            None => {
+                let why = "Content-Length is there once, and is a number".to_owned();
+                Err(Unread::refused(400, "nobody knows how long the body is", why))
+            }
+        }
+    }
+
     pub(crate) fn accepts_events(&self) -> bool {
         self.header("accept").is_some_and(|accepted| accepted.contains("text/event-stream"))
     }
 }
 
 /// Reads one, and what came behind it.
-pub(crate) fn read(stream: &mut Stream) -> io::Result<(Request, Vec<u8>)> {
-    stream.tcp().set_read_timeout(Some(WITHIN))?;
-    stream.tcp().set_write_timeout(Some(WITHIN))?;
-    let (mut bytes, begun) = (Vec::new(), Instant::now());
+pub(crate) fn read(stream: &mut Stream) -> Result<(Request, Vec<u8>), Unread> {
+    let mut bytes = Vec::new();
     let (mut request, head) = loop {
-        if let Some(parsed) = parsed(&bytes)? {
+        let parsed = parsed(&bytes)?;
+        if parsed.as_ref().map_or(bytes.len(), |(_, length)| *length) > HEAD_BYTES {
+            return Err(Unread::head_too_long());
+        }
+        if let Some(parsed) = parsed {
             break parsed;
         }
-        if bytes.len() > HEAD_BYTES {
-            return Err(io::Error::new(ErrorKind::InvalidData, "its head is too long"));
-        }
-        more(stream, &mut bytes, begun)?;
+        more(stream, &mut bytes)?;
     };
-    if request.has("transfer-encoding") {
-        return Err(io::Error::new(ErrorKind::InvalidData, "a body has a length here"));
-    }
-    let length = request.header("content-length").map_or(Ok(0), str::parse::<usize>);
-    let length = length.ok().filter(|length| *length <= BODY_BYTES);
-    let length = length.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "its body is too long"))?;
+    let length = request.length()?;
     let mut rest = bytes.split_off(head);
     while rest.len() < length {
-        more(stream, &mut rest, begun)?;
+        more(stream, &mut rest)?;
     }
     let beyond = rest.split_off(length);
     request.body = rest;
     Ok((request, beyond))
 }
 
-fn more(stream: &mut Stream, bytes: &mut Vec<u8>, begun: Instant) -> io::Result<()> {
+fn more(stream: &mut Stream, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut buffer = [0; 4096];
-    let read = stream.read(&mut buffer)?;
-    if read == 0 || begun.elapsed() > WITHIN {
-        return Err(ErrorKind::UnexpectedEof.into());
+    match stream.read(&mut buffer)? {
+        0 => Err(ErrorKind::UnexpectedEof.into()),
+        read => {
+            bytes.extend_from_slice(&buffer[..read]);
+            Ok(())
+        }
     }
-    bytes.extend_from_slice(&buffer[..read]);
-    Ok(())
 }
 
-fn parsed(bytes: &[u8]) -> io::Result<Option<(Request, usize)>> {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
+fn parsed(bytes: &[u8]) -> Result<Option<(Request, usize)>, Unread> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut head = httparse::Request::new(&mut headers);
     let length = match head.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return Err(io::Error::new(ErrorKind::InvalidData, error.to_string())),
+        Err(httparse::Error::TooManyHeaders) => return Err(Unread::head_too_long()),
+        Err(error) => return Err(Unread::refused(400, "this is no request", error.to_string())),
     };
     let target = head.path.unwrap_or("/");
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -197,9 +264,20 @@ impl Reply {
     }
 
     pub(crate) fn write(&self, stream: &mut Stream) -> io::Result<()> {
+        stream.set_until(Some(Instant::now() + HEARD_WITHIN));
         stream.write_all(head(self.status, &self.headers, Some(self.body.len())).as_bytes())?;
         stream.write_all(&self.body)?;
         stream.flush()
+    }
+
+    /// Answers whoever is still saying something.
+    pub(crate) fn interrupt(&self, stream: &mut Stream) -> io::Result<()> {
+        self.write(stream)?;
+        stream.tcp().shutdown(Shutdown::Write)?;
+        // What came and was not read when a connection is closed takes the answer with it.
+        stream.set_until(Some(Instant::now() + LINGER));
+        while stream.read(&mut [0; 4096])? > 0 {}
+        Ok(())
     }
 }
 

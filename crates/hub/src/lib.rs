@@ -11,6 +11,7 @@ mod keys;
 mod log;
 mod node;
 mod page;
+mod places;
 mod relay;
 mod serve;
 

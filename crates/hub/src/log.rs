@@ -9,6 +9,7 @@ use std::{
 };
 
 use ostler_domain::{
+    Reason, Refusal,
     hub::{Forwarded, fresh},
     limits::HUB_KEPT_EVENTS,
 };
@@ -23,6 +24,26 @@ pub(crate) struct Log {
     newer: Index,
     /// The place of the last event; none, and there was never any.
     last: Option<u64>,
+}
+
+/// Why nobody can go on from a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    EndsBefore,
+    /// With this one: what came between is gone.
+    BeginsBehind(u64),
+}
+
+impl NoPlace {
+    pub(crate) fn refusal(self, after: u64) -> Refusal {
+        let why = match self {
+            NoPlace::EndsBefore => "it ends before it: the machine's was put back from a copy".to_owned(),
+            NoPlace::BeginsBehind(first) => {
+                format!("it begins with {first} by now: a hub keeps the newest events alone")
+            }
+        };
+        Refusal::new(Reason::CursorUnknown, format!("the log has no place {after}")).because(why)
+    }
 }
 
 /// Where the lines of a file begin, and which events they are.
@@ -77,6 +98,18 @@ impl Log {
 
     pub(crate) fn last(&self) -> Option<u64> {
         self.last
+    }
+
+    /// Whether whoever has everything up to a place misses nothing when they go on from there. At 0 is who has nothing.
+    pub(crate) fn check(&self, after: u64) -> Result<(), NoPlace> {
+        if self.last.unwrap_or(0) < after {
+            return Err(NoPlace::EndsBefore);
+        }
+        let first = self.older.lines.first().or(self.newer.lines.first()).map(|(seq, _)| *seq);
+        match first {
+            Some(first) if after > 0 && after + 1 < first => Err(NoPlace::BeginsBehind(first)),
+            _ => Ok(()),
+        }
     }
 
     /// Takes what is new, durably, and says up to where it has the log.
@@ -180,7 +213,11 @@ mod tests {
             "{}",
             kept.len()
         );
-        assert_eq!(kept.last(), Some(&(4 * HUB_KEPT_EVENTS)));
+        let last = 4 * HUB_KEPT_EVENTS;
+        assert_eq!(kept.last(), Some(&last));
+        assert_eq!((log.check(0), log.check(kept[0] - 1), log.check(last)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(log.check(kept[0] - 2), Err(NoPlace::BeginsBehind(kept[0])), "something between is gone");
+        assert_eq!(log.check(last + 1), Err(NoPlace::EndsBefore));
         drop(log);
         assert_eq!(
             Log::open(dir.path()).unwrap().last(),

@@ -43,7 +43,10 @@ pub(crate) fn relay(house: &House, own: &str, request: &Request) -> Reply {
         return Reply::refused(400, &Refusal::invalid("the body is no text").because("it is JSON"));
     };
     // Whoever says the same id again has the answer of the first.
-    let id = request.header("idempotency-key").map_or_else(random, |key| format!("{token}:{key}"));
+    let id = match request.change_name() {
+        Ok(name) => name.map_or_else(random, |name| format!("{token}:{name}")),
+        Err(refusal) => return Reply::refused(400, &refusal),
+    };
     let command = Command { id, token: token.to_owned(), method: request.method.clone(), path, body };
     passed_on(house, name, command)
 }

@@ -5,16 +5,20 @@ use std::{
     io::Write,
     net::{TcpListener, TcpStream},
     os::unix::fs::OpenOptionsExt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use ostler_domain::{Reason, Refusal, hub::Listed};
-use ostler_gateway::socket::{self, Stream};
+use ostler_domain::{
+    Reason, Refusal,
+    hub::{Forwarded, Listed},
+};
+use ostler_gateway::{
+    MADE_WITH, Timed, is_an_authority,
+    socket::{self, Stream},
+};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use rustls::{
     ServerConfig, ServerConnection, StreamOwned,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -24,13 +28,13 @@ use serde_json::{Value, json};
 use crate::{
     Options, Sort,
     house::{self, House, PAGE},
-    http::{self, Reply, Request},
+    http::{self, HEARD_WITHIN, Reply, Request, Unread, WITHIN},
     keys::{Key, make_private},
-    node, page, relay,
+    node, page,
+    places::{Place, Places, Shown},
+    relay,
 };
 
-/// Connections at once; each has a thread.
-const CONNECTIONS: usize = 512;
 /// How often a silent stream says that it is there.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 const COOKIE: &str = "ostler_hub";
@@ -41,7 +45,7 @@ struct Hub {
     port: u16,
     own: String,
     hosts: Vec<String>,
-    open: AtomicUsize,
+    places: Arc<Places>,
 }
 
 /// Serves until the process ends.
@@ -66,9 +70,10 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
         port: address.port(),
         own: address.to_string(),
         hosts: options.hosts.clone(),
-        open: AtomicUsize::new(0),
+        places: Arc::default(),
         tls,
     });
+    raise_descriptor_limit();
     let scheme = if hub.tls.is_some() { "https" } else { "http" };
     let mut out = io::stdout();
     let _ = writeln!(out, "{scheme}://{address}").and_then(|()| out.flush());
@@ -78,19 +83,21 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
             thread::sleep(Duration::from_millis(100));
             continue;
         };
-        if hub.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-            hub.open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let hub = Arc::clone(&hub);
-        thread::spawn(move || {
-            // Whoever breaks off is not worth a word.
-            let _ = hub.connection(tcp);
-            hub.open.fetch_sub(1, Ordering::Relaxed);
-        });
+        let (hub, tcp) = (Arc::clone(&hub), Arc::new(tcp));
+        let place = hub.places.enter(&tcp);
+        // Whoever breaks off is not worth a word; and for whom there is no thread, there is no room.
+        let _ = thread::Builder::new().spawn(move || hub.connection(tcp, place));
     }
     drop(lock);
     Ok(())
+}
+
+/// Each connection takes one or a few, and the usual soft limit of 1024 is less than there are places.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Without it there is room for fewer.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn server_config(certificate: &std::path::Path, key: &std::path::Path) -> Result<Arc<ServerConfig>, String> {
@@ -101,20 +108,30 @@ fn server_config(certificate: &std::path::Path, key: &std::path::Path) -> Result
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|error| error.to_string())?.with_no_client_auth();
     let certificates = certificates.map_err(|error| error.to_string())?;
+    if certificates.first().is_some_and(is_an_authority) {
+        return Err(format!(
+            "it is an authority's own (CA:TRUE), and no machine takes that for a hub's: {MADE_WITH} makes one that is taken"
+        ));
+    }
     Ok(Arc::new(config.with_single_cert(certificates, key).map_err(|error| error.to_string())?))
 }
 
 impl Hub {
-    fn connection(&self, tcp: TcpStream) -> io::Result<()> {
+    fn connection(&self, tcp: Arc<TcpStream>, mut place: Place) -> io::Result<()> {
         tcp.set_nodelay(true)?;
+        let timed = Timed::until(tcp, Instant::now() + WITHIN);
         let mut stream = match &self.tls {
             Some(config) => {
                 let tls = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
-                Stream::Server(Box::new(StreamOwned::new(tls, tcp)))
+                Stream::Server(Box::new(StreamOwned::new(tls, timed)))
             }
-            None => Stream::Plain(tcp),
+            None => Stream::Plain(timed),
         };
-        let (request, beyond) = http::read(&mut stream)?;
+        let (request, beyond) = match http::read(&mut stream) {
+            Ok(read) => read,
+            Err(Unread::Gone(error)) => return Err(error),
+            Err(Unread::Refused(reply)) => return reply.interrupt(&mut stream),
+        };
         let Some(own) = self.own_origin(request.header("host").unwrap_or_default()) else {
             let refusal = Refusal::new(Reason::PermissionDenied, "this hub is not reached by that name")
                 .because("its own names are localhost, 127.0.0.1, its address, and those given with --host")
@@ -122,21 +139,24 @@ impl Hub {
             return Reply::refused(421, &refusal).write(&mut stream);
         };
         if request.path == "/v1/node" {
-            return self.node(stream, &request, beyond);
+            return self.node(stream, &request, beyond, &mut place);
         }
         // Whoever asks may have a key; a page of somebody else's has no business with what it opens.
         if let Err(foreign) = request.check_origin(&own) {
             return Reply::foreign(foreign).write(&mut stream);
         }
-        if request.path == "/v1/events" && request.accepts_events() {
-            let is_known = request.asked("node").is_some_and(|name| self.house.with(name, |_| ()).is_some());
-            return match self.viewer(&request) {
-                Some(_) if is_known => self.stream(stream, &request),
-                Some(_) => self.events(&request).write(&mut stream),
-                None => unknown().write(&mut stream),
-            };
+        let is_viewer = self.viewer(&request).is_some();
+        let shown = match is_viewer {
+            true => Some(Shown::Key),
+            false => request.path.starts_with("/n/").then_some(Shown::Share),
+        };
+        if shown.is_some_and(|shown| !place.has_shown(shown)) {
+            return full().write(&mut stream);
         }
-        self.reply(&own, &request).write(&mut stream)
+        if is_viewer && request.path == "/v1/events" && request.accepts_events() {
+            return self.stream(stream, &request);
+        }
+        self.reply(&own, &request, is_viewer).write(&mut stream)
     }
 
     /// The origin by which it was reached, if that is one of its own: a name that leads here without being ours is
@@ -151,7 +171,13 @@ impl Hub {
         })
     }
 
-    fn node(&self, mut stream: Stream, request: &Request, beyond: Vec<u8>) -> io::Result<()> {
+    fn node(
+        &self,
+        mut stream: Stream,
+        request: &Request,
+        beyond: Vec<u8>,
+        place: &mut Place,
+    ) -> io::Result<()> {
         // Browsers say where a page comes from, and no page is a node.
         if request.has("origin") {
             let refusal =
@@ -160,6 +186,9 @@ impl Hub {
         }
         let key = request.bearer().and_then(|token| self.house.keys.of(token));
         let Some(key) = key.filter(|key| key.sort == Sort::Node) else { return unknown().write(&mut stream) };
+        if !place.has_shown(Shown::Key) {
+            return full().write(&mut stream);
+        }
         let is_upgrade = request.header("upgrade").is_some_and(|word| word.eq_ignore_ascii_case("websocket"));
         match request.header("sec-websocket-key").filter(|_| is_upgrade && request.method == "GET") {
             Some(shaken) => {
@@ -180,7 +209,7 @@ impl Hub {
         self.house.keys.of(secret).filter(|key| key.sort == Sort::Viewer)
     }
 
-    fn reply(&self, own: &str, request: &Request) -> Reply {
+    fn reply(&self, own: &str, request: &Request, is_viewer: bool) -> Reply {
         let path = request.path.as_str();
         if path == "/healthz" {
             return Reply { status: 200, headers: Vec::new(), body: b"ok\n".to_vec() };
@@ -198,7 +227,7 @@ impl Hub {
         if path == "/page.js" {
             return Reply::text("text/javascript; charset=utf-8", page::SCRIPT);
         }
-        if self.viewer(request).is_none() {
+        if !is_viewer {
             return unknown();
         }
         match path {
@@ -232,14 +261,12 @@ impl Hub {
     }
 
     fn events(&self, request: &Request) -> Reply {
-        let Some(name) = request.asked("node") else {
-            let refusal = Refusal::invalid("whose events?").because("node=NAME: each has a log of its own");
-            return Reply::refused(400, &refusal);
+        let place = match request.place("after", request.asked("after")) {
+            Ok(place) => place,
+            Err(refusal) => return Reply::refused(400, &refusal),
         };
-        let after = request.asked("after").and_then(|after| after.parse().ok()).unwrap_or(0);
-        let found = self.house.with(name, |node| node.log.read(after, PAGE));
-        match found {
-            Some(Ok(events)) => {
+        match self.events_of(request, place.unwrap_or(0)) {
+            Ok(events) => {
                 let next = events.last().filter(|_| events.len() == PAGE).map(|event| event.seq);
                 let rows: Vec<&Value> = events.iter().map(|event| &event.event).collect();
                 Reply::json(
@@ -247,30 +274,62 @@ impl Hub {
                     json!({"events": rows, "next_cursor": next.map(|next| next.to_string())}).to_string(),
                 )
             }
-            Some(Err(error)) => {
-                let refusal = Refusal::new(Reason::Internal, "the log cannot be read");
-                Reply::refused(500, &refusal.because(error.to_string()))
+            Err(reply) => reply,
+        }
+    }
+
+    fn events_of(&self, request: &Request, after: u64) -> Result<Vec<Forwarded>, Reply> {
+        let Some(name) = request.asked("node") else {
+            let refusal = Refusal::invalid("whose events?").because("node=NAME: each has a log of its own");
+            return Err(Reply::refused(400, &refusal));
+        };
+        match self.house.events(name, after) {
+            Some(Ok(events)) => Ok(events),
+            Some(Err(refusal)) => {
+                let status = if refusal.reason == Reason::CursorUnknown { 400 } else { 500 };
+                Err(Reply::refused(status, &refusal))
             }
             None => {
                 let refusal = Refusal::new(Reason::NodeUnknown, "there is no such node");
-                Reply::refused(404, &refusal.because("/v1/nodes lists them"))
+                Err(Reply::refused(404, &refusal.because("/v1/nodes lists them")))
             }
         }
     }
 
     /// The log of a node as it grows; the id of each message is its place there.
     fn stream(&self, mut stream: Stream, request: &Request) -> io::Result<()> {
-        let name = request.asked("node").unwrap_or_default().to_owned();
-        let after = request.header("last-event-id").or_else(|| request.asked("after"));
-        let mut after: u64 = after.and_then(|after| after.parse().ok()).unwrap_or(0);
+        let seen = request.place("Last-Event-ID", request.header("last-event-id"));
+        let asked = request.place("after", request.asked("after"));
+        let (seen, asked) = match (seen, asked) {
+            (Ok(seen), Ok(asked)) => (seen, asked),
+            (Err(refusal), _) | (_, Err(refusal)) => {
+                return Reply::refused(400, &refusal).write(&mut stream);
+            }
+        };
+        let mut after = seen.or(asked).unwrap_or(0);
+        // Who lost the stream hears of a place that is gone by an event of it: a browser takes nothing else for an answer,
+        // and would never come again. Who asks for a place hears that there is none.
+        match self.events_of(request, if seen.is_some() { 0 } else { after }) {
+            Ok(_) => {}
+            Err(reply) => return reply.write(&mut stream),
+        }
+        let name = request.asked("node").unwrap_or_default();
         let headers = [("content-type", "text/event-stream".to_owned())];
+        stream.set_until(Some(Instant::now() + HEARD_WITHIN));
         stream.write_all(http::head(200, &headers, None).as_bytes())?;
+        stream.flush()?;
         loop {
-            let Some(events) = self.house.await_events(&name, after, SIGN_OF_LIFE) else {
-                let refusal = Refusal::new(Reason::CursorUnknown, format!("the log has no place {after}"))
-                    .because("it ends before it: the machine's was put back from a copy");
+            let events = self.house.await_events(name, after, SIGN_OF_LIFE);
+            // Whose key was taken back hears nothing more, and nobody of a machine whose was.
+            let (Some(events), Some(_)) = (events, self.viewer(request)) else { return Ok(()) };
+            stream.set_until(Some(Instant::now() + HEARD_WITHIN));
+            let events = match events {
+                Ok(events) => events,
                 // With the empty id a browser forgets the place it was at, and comes again as it came first.
-                return write!(stream, "event: reset\nid:\ndata: {}\n\n", http::error(&refusal));
+                Err(refusal) => {
+                    write!(stream, "event: reset\nid:\ndata: {}\n\n", http::error(&refusal))?;
+                    return stream.flush();
+                }
             };
             if events.is_empty() {
                 stream.write_all(b":\n\n")?;
@@ -280,11 +339,15 @@ impl Hub {
                 after = event.seq;
             }
             stream.flush()?;
-            if self.viewer(request).is_none() {
-                return Ok(());
-            }
         }
     }
+}
+
+/// Nobody else can be served now, whoever they are.
+fn full() -> Reply {
+    let refusal = Refusal::new(Reason::Busy, "this hub has no room for one more")
+        .because("it serves as many at once as it can: somebody has to go first");
+    Reply::refused(503, &refusal)
 }
 
 fn unknown() -> Reply {

@@ -45,7 +45,6 @@ const DIR_CHECK: Duration = Duration::from_secs(5);
 /// Rounds of a keeper that has nothing else left to do. Only the kernel can keep a killed process longer.
 const KILL_ROUNDS_LAST: usize = 500;
 
-#[derive(Debug)]
 pub(crate) struct Keeper {
     pub(crate) document: LaunchDocument,
     pub(crate) recorder: Recorder,
@@ -73,6 +72,8 @@ pub(crate) struct Keeper {
     pub(crate) exec_status: ExecStatus,
     pub(crate) never_started: Option<How>,
     pub(crate) daemons: Vec<Child>,
+    /// What the last daemon had, for the next one; empty, and it has the keeper's own. Never on the tape or in the log.
+    pub(crate) daemons_environment: Vec<u8>,
     sigterm: UnixStream,
     sigchld: UnixStream,
     dir_identity: (u64, u64),
@@ -178,6 +179,7 @@ impl Keeper {
             exec_status,
             never_started: None,
             daemons: Vec::new(),
+            daemons_environment: Vec::new(),
             sigterm,
             sigchld,
             dir_identity,
@@ -342,7 +344,7 @@ impl Keeper {
     }
 
     fn start_daemon(&mut self) {
-        match spawn_daemon(&self.document.daemon_json) {
+        match spawn_daemon(&self.document.daemon_json, &self.daemons_environment) {
             Ok(Some(daemon)) => {
                 log!("no daemon: started one, pid {}", daemon.id());
                 self.daemons.push(daemon);

@@ -36,7 +36,8 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         if link.due(Instant::now(), jitter) == Some(Due::StartDaemon)
-            && let Ok(Some(daemon)) = spawn_daemon(daemon_json)
+            // The daemon that it was started by is the one that has died: its own environment is that one's.
+            && let Ok(Some(daemon)) = spawn_daemon(daemon_json, &[])
         {
             daemons.push(daemon);
         }

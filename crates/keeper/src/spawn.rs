@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use ostler_sandbox::channel::{self, AgentEnds, ExecReport, Order};
-use ostler_tape::LaunchDocument;
+use ostler_tape::{LaunchDocument, environ};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -132,13 +132,18 @@ impl DaemonJson {
 
 /// Starts the daemon that `daemon.json` names: the installed program, never this keeper's own, older image. Its
 /// lock makes one too many harmless. Where a service manager holds the socket, it starts the daemon for whoever
-/// connects, and there is no child of ours.
-pub(crate) fn spawn_daemon(daemon_json: &Path) -> io::Result<Option<Child>> {
+/// connects, and there is no child of ours. It has the environment of the daemon before it, where that was told; a keeper's own
+/// may be that of one long gone.
+pub(crate) fn spawn_daemon(daemon_json: &Path, environment: &[u8]) -> io::Result<Option<Child>> {
     let DaemonJson { program, socket, is_service } = DaemonJson::read(daemon_json)?;
     if is_service && knock(&socket).is_ok() {
         return Ok(None);
     }
-    Command::new(program)
+    let mut daemon = Command::new(program);
+    if !environment.is_empty() {
+        daemon.env_clear().envs(environ::read(environment));
+    }
+    daemon
         .args(["daemon", "run", "--background"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -37,7 +37,7 @@ impl Keeper {
         let Frame { verb, body } = frame;
         let result = match verb {
             ToKeeper::Hello { protocol, epoch, daemon_version } => {
-                self.hello(id, protocol, epoch, &daemon_version);
+                self.hello(id, protocol, epoch, &daemon_version, body);
                 Ok(())
             }
             ToKeeper::Bye {} => {
@@ -81,10 +81,13 @@ impl Keeper {
         }
     }
 
-    fn hello(&mut self, id: u64, protocol: u32, epoch: u64, daemon_version: &str) {
+    fn hello(&mut self, id: u64, protocol: u32, epoch: u64, daemon_version: &str, environment: Vec<u8>) {
         let accepted = self.ctl.greet(id, epoch, self.state(), &self.poller);
         if accepted {
             self.link.connected();
+            if !environment.is_empty() {
+                self.daemons_environment = environment;
+            }
         }
         let verdict = if accepted { "accepted" } else { "refused" };
         log!("daemon {daemon_version}, epoch {epoch}, protocol {protocol} of {PROTOCOL}: {verdict}");

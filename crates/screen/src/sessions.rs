@@ -7,7 +7,7 @@ use ostler_domain::{
     CampaignId, SessionId, Time,
     budget::Today,
     session::{Restart, Sandbox, Status},
-    text::shell_word,
+    text::{one_line, shell_word},
 };
 
 use super::{money, row};
@@ -174,11 +174,29 @@ pub fn summary(rows: &[&Session], beside: &Beside) -> Line {
     summary_of(rows, beside, &|_| None)
 }
 
-/// The same of several machines; `node` is the name of the one that a session is on, where that is not this one.
+/// Another machine, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elsewhere<'a> {
+    /// It is asked from here.
+    Asked(&'a str),
+    /// It only says what it has, by a hub: commands are typed there.
+    Heard(&'a str),
+}
+
+impl Elsewhere<'_> {
+    fn command(self, rest: &str) -> String {
+        match self {
+            Elsewhere::Asked(node) => format!("ostler --node {} {rest}", shell_word(node)),
+            Elsewhere::Heard(node) => format!("on {}: ostler {rest}", one_line(node, 64)),
+        }
+    }
+}
+
+/// The same of several machines; `node` is the one that a session is on, where that is not this one.
 pub fn summary_of<'a>(
     rows: &[&Session],
     beside: &Beside,
-    node: &dyn Fn(SessionId) -> Option<&'a str>,
+    node: &dyn Fn(SessionId) -> Option<Elsewhere<'a>>,
 ) -> Line {
     let is_counted = |session: &&&Session| beside.part.is_none() || session.ended_at.is_none();
     let rows: Vec<&Session> = rows.iter().filter(is_counted).copied().collect();
@@ -238,23 +256,22 @@ pub fn summary_of<'a>(
 }
 
 /// The command that answers those who wait, one for each machine that they are on.
-fn who_is_told<'a>(waiting: &[&Session], node: &dyn Fn(SessionId) -> Option<&'a str>) -> String {
+fn who_is_told<'a>(waiting: &[&Session], node: &dyn Fn(SessionId) -> Option<Elsewhere<'a>>) -> String {
     let mut commands: Vec<String> = Vec::new();
-    let mut nodes: Vec<Option<&str>> = Vec::new();
+    let mut nodes: Vec<Option<Elsewhere<'_>>> = Vec::new();
     for first in waiting {
         let node = node(first.id);
         if nodes.contains(&node) {
             continue;
         }
         nodes.push(node);
-        let program =
-            node.map_or_else(|| "ostler".to_owned(), |node| format!("ostler --node {}", shell_word(node)));
-        commands.push(match waiting.len() {
-            _ if !first.approvals_open.is_empty() => format!("{program} approval -i"),
-            1 => format!("{program} show {}", first.id.short()),
+        let rest = match waiting.len() {
+            _ if !first.approvals_open.is_empty() => "approval -i".to_owned(),
+            1 => format!("show {}", first.id.short()),
             // Which names them all, and what lets each go on.
-            _ => format!("{program} approval"),
-        });
+            _ => "approval".to_owned(),
+        };
+        commands.push(node.map_or_else(|| format!("ostler {rest}"), |node| node.command(&rest)));
     }
     commands.join(", ")
 }
@@ -393,8 +410,12 @@ mod tests {
         fleet.sort_by(row::in_order);
         let asks = fleet.remove(0);
         let here = Session { id: SessionId::new(NOW, 77), ..asks.clone() };
-        let node = |id| (id == asks.id).then_some("build2");
+        let node = |id| (id == asks.id).then_some(Elsewhere::Asked("build2"));
         let said = |rows: &[&Session]| summary_of(rows, &Beside::default(), &node).show(&Look::plain(None));
+        // Of a machine that only a hub knows nothing can be asked from here.
+        let heard = |_| Some(Elsewhere::Heard("n2"));
+        let line = summary_of(&[&asks], &Beside::default(), &heard).show(&Look::plain(None));
+        assert_eq!(line, "1 needs you (on n2: ostler approval -i)");
         assert_eq!(said(&[&asks]), "1 needs you (ostler --node build2 approval -i)");
         assert_eq!(
             said(&[&asks, &here]),

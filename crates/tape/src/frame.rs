@@ -1,7 +1,8 @@
 //! Frames on the control socket: `header_len u32 | body_len u32 | JSON header | body`, little endian.
 //!
 //! Keepers live longer than daemons, so the verbs are few (eight) and append-only: unknown fields are ignored,
-//! unknown verbs too. `input` has a body, the bytes for the agent, and so has `answer`, the line for who called.
+//! unknown verbs too. `input` has a body, the bytes for the agent, and so have `answer`, the line for who called, and
+//! `hello`, the daemon's environment.
 
 use std::marker::PhantomData;
 
@@ -19,7 +20,9 @@ const PREFIX_BYTES: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum ToKeeper {
-    /// Asks to be this keeper's daemon. The highest epoch wins.
+    /// Asks to be this keeper's daemon. The highest epoch wins. The body is the environment that the daemon has, as
+    /// [`crate::environ`] writes it, for the one that the keeper starts when it loses this one; empty where an older daemon
+    /// asks, or somebody who is none.
     Hello { protocol: u32, epoch: u64, daemon_version: String },
     /// The body goes to the agent's standard input.
     Input { input_no: u64, tag: String },

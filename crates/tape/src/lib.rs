@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attended;
+pub mod environ;
 pub mod exit;
 pub mod frame;
 pub mod input;

@@ -7,7 +7,7 @@ use ostler_screen::{
     cost::{By, Sums},
 };
 
-use crate::state::Overview;
+use crate::state::{Addressee, Overview, Unsaid};
 
 /// A key, as far as anybody here means something by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub(crate) enum Message {
     Done(Vec<Line>),
     /// A session was made, or goes on in another: the cursor goes there.
     Went(SessionId, Vec<Line>),
-    /// Something was refused.
-    Refused(Box<ostler_domain::Refusal>),
+    /// Something was refused, and with it what was written.
+    Refused(Box<ostler_domain::Refusal>, Option<Unsaid>),
 }
 
 /// What the shell is to do.
@@ -99,4 +99,22 @@ pub(crate) enum Effect {
     /// Have the terminal tell whoever does not look at it.
     Ring(String),
     Quit,
+}
+
+impl Effect {
+    /// What somebody wrote for it, which is lost if it is refused and nobody keeps it.
+    pub(crate) fn written(&self) -> Option<Unsaid> {
+        let (to, text) = match self {
+            Effect::Create(wanted) => (None, wanted.initial_message.as_ref()?),
+            Effect::Send(message) => (Some(Addressee::Session(message.who.parse().ok()?)), &message.text),
+            Effect::Answer { answer, .. } => {
+                let id = answer.approval.parse().ok()?;
+                let to = if answer.allow { Addressee::Answer(id) } else { Addressee::Denial(id) };
+                (Some(to), &answer.message)
+            }
+            Effect::HandOff { who, note } => (Some(Addressee::Successor(*who)), note),
+            _ => return None,
+        };
+        (!text.is_empty()).then(|| Unsaid { to, text: text.clone() })
+    }
 }

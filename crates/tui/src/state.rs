@@ -18,6 +18,9 @@ use crate::{draft::Draft, message::Drawn, rate::Rate, story::Story};
 /// A key that was on its way when a question appeared was not meant for it.
 pub(crate) const INERT: Duration = Duration::from_millis(600);
 
+/// Texts that are kept for their boxes.
+const UNSAID: usize = 16;
+
 /// How things stand, as the daemon told it.
 #[derive(Debug, Default)]
 pub(crate) struct Overview {
@@ -104,6 +107,27 @@ pub(crate) enum Addressee {
     Successor(SessionId),
 }
 
+/// A text that was not taken. Its box has it when that is opened again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unsaid {
+    /// None is a session that would have been new.
+    pub(crate) to: Option<Addressee>,
+    pub(crate) text: String,
+}
+
+impl Unsaid {
+    /// The key that opens its box.
+    pub(crate) const fn key(&self) -> &'static str {
+        match self.to {
+            None => "n",
+            Some(Addressee::Session(_)) => "r",
+            Some(Addressee::Answer(_)) => "a",
+            Some(Addressee::Denial(_)) => "m",
+            Some(Addressee::Successor(_)) => "h",
+        }
+    }
+}
+
 /// What is asked about first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
@@ -150,6 +174,8 @@ pub(crate) struct State {
     pub(crate) scrolled: usize,
     pub(crate) view: View,
     pub(crate) dialog: Option<Dialog>,
+    /// What was written and not taken, the newest last.
+    pub(crate) unsaid: Vec<Unsaid>,
     pub(crate) notice: Option<Notice>,
 }
 
@@ -192,8 +218,29 @@ impl State {
             scrolled: 0,
             view: View::default(),
             dialog: None,
+            unsaid: Vec::new(),
             notice: None,
         }
+    }
+
+    /// Keeps what was written in vain.
+    pub(crate) fn keep(&mut self, unsaid: Unsaid) {
+        self.unsaid.retain(|kept| kept.to != unsaid.to);
+        self.unsaid.push(unsaid);
+        let too_many = self.unsaid.len().saturating_sub(UNSAID);
+        self.unsaid.drain(..too_many);
+    }
+
+    /// What a box begins with: what was written there in vain, and usually nothing.
+    pub(crate) fn draft(&mut self, to: Option<&Addressee>) -> Draft {
+        let kept = self.unsaid.iter().position(|kept| kept.to.as_ref() == to);
+        kept.map_or_else(Draft::default, |place| Draft::of(&self.unsaid.remove(place).text))
+    }
+
+    /// Opens a box for a text to somebody.
+    pub(crate) fn write(&mut self, to: Addressee) {
+        let draft = self.draft(Some(&to));
+        self.dialog = Some(Dialog::Write { to, draft });
     }
 
     /// Whether somebody sees it: the terminal is in front, or, where it does not say, a key was just pressed.

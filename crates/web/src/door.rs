@@ -27,6 +27,7 @@ use tokio::{
 
 use crate::{
     checkup::Checkup,
+    crowd::Crowd,
     feed::Feed,
     ring::{Ring, Shared},
     serve,
@@ -68,6 +69,7 @@ pub(crate) struct Inner {
     pub(crate) uplink: Uplink,
     pub(crate) checkup: Checkup,
     pub(crate) feed: Feed,
+    pub(crate) crowd: Arc<Crowd>,
     /// Connections to the daemon's services, by the person that they are for.
     clients: Mutex<HashMap<String, Client>>,
 }
@@ -92,6 +94,7 @@ impl Door {
             open: Mutex::default(),
             uplink: Uplink::default(),
             feed: Feed::default(),
+            crowd: Arc::default(),
             clients: Mutex::default(),
         };
         let door = Door { inner: Arc::new(inner) };

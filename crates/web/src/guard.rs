@@ -1,6 +1,9 @@
 //! What every request must pass, and what every answer carries.
 
+use std::time::Duration;
+
 use axum::{
+    body::{Body, to_bytes},
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
@@ -22,9 +25,10 @@ use crate::{
 /// The header in which a page shows that it is ours.
 pub(crate) const CSRF: &str = "x-ostler-csrf";
 
-/// The header in which whoever asks names a change, so that asking twice does it once.
-pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
-pub(crate) const KEY_MOST: usize = 255;
+/// Most of what somebody may send; a prompt is the longest of it.
+const BODY_BYTES: usize = 1 << 20;
+/// How long it may take: who sends it letter by letter would hold a place for ever.
+const BODY_WITHIN: Duration = Duration::from_secs(20);
 
 /// Scripts, styles and pictures are our own files; a page cannot be framed, cannot send forms, and reaches nobody else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -65,8 +69,8 @@ pub(crate) fn cookie_name(port: u16) -> String {
 pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let wants_page = wants_page(&request);
     let answer = match pass(&guard, request) {
-        Ok(request) => match share::admitted(request).await {
-            Ok(request) => next.run(request).await,
+        Ok(request) => match served(&guard, request, next).await {
+            Ok(answer) => answer,
             Err(failure) => failure.into_response(),
         },
         Err(failure) if wants_page && failure.status == StatusCode::UNAUTHORIZED => assets::shut(),
@@ -76,6 +80,24 @@ pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
         Err(failure) => failure.into_response(),
     };
     with_headers(answer)
+}
+
+/// Serves whoever passed, if there is a place for them, when they have said all they want.
+async fn served(guard: &Guard, request: Request, next: Next) -> Result<Response, Failure> {
+    let Some(visitor) = request.extensions().get::<Visitor>() else { return Ok(next.run(request).await) };
+    let seat = guard.door.inner.crowd.seat(&visitor.guest)?;
+    let (head, body) = share::admitted(request).await?.into_parts();
+    let body = tokio::time::timeout(BODY_WITHIN, to_bytes(body, BODY_BYTES)).await.map_err(|_| {
+        let refusal = Refusal::new(Reason::TimedOut, "what is wanted took too long to come");
+        let within = format!("a body is there within {} s of its head", BODY_WITHIN.as_secs());
+        Failure::new(StatusCode::REQUEST_TIMEOUT, refusal.because(within))
+    })?;
+    let body = body.map_err(|error| {
+        let refusal = Refusal::new(Reason::TooLarge, "what is wanted is too long");
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, refusal.because(error.to_string()))
+    })?;
+    let answer = next.run(Request::from_parts(head, Body::from(body))).await;
+    Ok(answer.map(|body| seat.until_sent(body)))
 }
 
 fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
@@ -127,14 +149,8 @@ fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
 
 /// The name that whoever asks gave to the change, in the daemon's form. Somebody else's same name is another one.
 fn named(headers: &HeaderMap, person: &str) -> Result<Option<RequestId>, Failure> {
-    let mut given = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let Some(key) = given.next() else { return Ok(None) };
-    let is_name = |key: &&str| (1..=KEY_MOST).contains(&key.len());
-    let key = key.to_str().ok().filter(is_name).filter(|_| given.next().is_none()).ok_or_else(|| {
-        Refusal::invalid("Idempotency-Key: not a name for one change")
-            .because(format!("it is there once, and has 1 to {KEY_MOST} visible ASCII characters"))
-    })?;
-    Ok(Some(ring::request_id(person, key)))
+    let given = headers.get_all(http::CHANGE_NAME).iter().map(|value| value.to_str().ok());
+    Ok(http::change_name(given)?.map(|key| ring::request_id(person, key)))
 }
 
 /// The origin by which the door was reached, if that is one of its own.

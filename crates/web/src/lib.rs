@@ -10,6 +10,7 @@ mod assets;
 mod card;
 mod checkup;
 mod clock;
+mod crowd;
 mod door;
 mod feed;
 mod guard;

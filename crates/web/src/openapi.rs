@@ -3,14 +3,12 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use ostler_domain::http::CHANGE_NAME_MOST;
 use ostler_form::ErrorForm;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    api::{self, Endpoint, Form, Shape, of},
-    guard::KEY_MOST,
-};
+use crate::api::{self, Endpoint, Form, Shape, of};
 
 /// Where an answer's parts are described.
 const SCHEMAS: &str = "/components/schemas";
@@ -79,7 +77,7 @@ fn operation(endpoint: &Endpoint, written: &mut SchemaGenerator) -> Value {
     let in_head = endpoint.body.map(|_| {
         let about = "a name for this change: asked for again by the same name it is answered and not done again, \
                      within a day; another change by that name is refused, REQUEST_CONFLICT";
-        let schema = json!({ "type": "string", "minLength": 1, "maxLength": KEY_MOST });
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": CHANGE_NAME_MOST });
         json!({ "name": "Idempotency-Key", "in": "header", "required": false, "schema": schema, "description": about })
     });
     let parameters: Vec<Value> = in_path.chain(in_query).chain(in_head).collect();

@@ -17,9 +17,6 @@ use crate::{
     reply::{Answer, Failure, check_query},
 };
 
-/// Most of what somebody may send; a prompt is the longest of it.
-const BODY_BYTES: usize = 1 << 20;
-
 pub(crate) fn router(door: Door, port: u16) -> Router {
     let guard = Guard { door, port };
     let mut router = Router::new()
@@ -43,7 +40,8 @@ pub(crate) fn router(door: Door, port: u16) -> Router {
         .merge(pages::router())
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        // The guard has read it, and has a limit of its own.
+        .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(guard, guard::guard))
 }
 

@@ -1,6 +1,12 @@
-//! Connections: each has a time for its first words, and there is room for so many.
+//! Connections: each has a time for its first words, and for hearing what is answered, and there is room for so many.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -9,8 +15,10 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
+    time::{Sleep, sleep},
 };
 
 use crate::{Door, routes};
@@ -19,6 +27,8 @@ use crate::{Door, routes};
 const CONNECTIONS: usize = 1_024;
 /// How long the head of a request may take: who sends it letter by letter would hold a place for ever.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// How long what waits for a connection may wait: a browser that has gone to sleep comes back by itself.
+const HEARD_WITHIN: Duration = Duration::from_secs(60);
 /// What waits for a connection to take it, and the longest head: a browser that does not read holds no more.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// How long is waited when nobody can be taken in, as when descriptors have run out.
@@ -57,10 +67,103 @@ async fn connection(stream: TcpStream, router: Router, mut ended: watch::Receive
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
         .max_buf_size(BUFFER_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(
+            TokioIo::new(Heard::within(HEARD_WITHIN, stream)),
+            TowerToHyperService::new(router),
+        );
     tokio::select! {
         // Whoever breaks off is not worth a word.
         _ = serving => {}
         _ = ended.changed() => {}
+    }
+}
+
+/// A connection that breaks when what is said on it is not heard.
+struct Heard {
+    stream: TcpStream,
+    within: Duration,
+    /// Since something waits.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl Heard {
+    fn within(within: Duration, stream: TcpStream) -> Heard {
+        Heard { stream, within, late: None }
+    }
+
+    /// What was not taken has until a moment that no byte of it puts off.
+    fn or_late(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            return written;
+        }
+        let within = self.within;
+        let late = self.late.get_or_insert_with(|| Box::pin(sleep(within)));
+        late.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Heard {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Heard {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.or_late(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.or_late(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Hyper comes here when everything was taken.
+        self.late = None;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_does_not_hear_what_is_said_goes() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let far = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut heard = Heard::within(Duration::from_millis(100), stream);
+        let said = tokio::time::timeout(HEARD_WITHIN, heard.write_all(&vec![0; 64 << 20])).await;
+        assert_eq!(said.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(far);
     }
 }

@@ -10,6 +10,7 @@ use hyper_util::service::TowerToHyperService;
 use ostler_client::Session;
 use ostler_domain::{
     Reason, Refusal,
+    http::CHANGE_NAME,
     hub::{Answer, Command},
     limits::HUB_ANSWER_BYTES,
     share::{Asked, Belongs, Denied, Scope, Verb, may},
@@ -18,7 +19,7 @@ use ostler_form::{ErrorForm, to_json};
 
 use crate::{
     Door,
-    guard::{IDEMPOTENCY_KEY, Visitor},
+    guard::Visitor,
     reply::{Failure, check_query},
     ring::{self, SHARE, Shared},
     routes,
@@ -153,7 +154,7 @@ impl Door {
             .header(header::AUTHORIZATION, format!("Bearer {}", command.token))
             .header(header::CONTENT_TYPE, "application/json")
             // The same each time that this is asked: the next daemon does not do it again either.
-            .header(IDEMPOTENCY_KEY, ring::hash(&command.id))
+            .header(CHANGE_NAME, ring::hash(&command.id))
             .body(Body::from(command.body.clone()))
             .map_err(|error| invalid(&error))?;
         let router = TowerToHyperService::new(routes::router(self.clone(), 0));

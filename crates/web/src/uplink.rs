@@ -251,13 +251,15 @@ impl Door {
 
     /// Does a command, unless it was done: then it is answered as it was.
     async fn done_once(&self, command: Command, done: &Done) -> Answer {
-        // Whoever looks again sees what is there by then.
-        if command.method == "GET" {
+        // Whoever looks again sees what is there by then; and whose share is none any more hears so, whatever they were
+        // answered once.
+        if command.method == "GET" || self.inner.ring.guest(&command.token, false).is_none() {
             return self.by_hub(&command).await;
         }
         let cell = {
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            let hash = ring::hash(&[&*command.method, &command.path, &command.body].join("\n"));
+            let hash =
+                ring::hash(&[&*command.token, &command.method, &command.path, &command.body].join("\n"));
             match done.iter().find(|given| given.id == command.id) {
                 Some(given) if given.hash == hash => Arc::clone(&given.answer),
                 Some(_) => return Answer { id: command.id, ..used_for_another() },

@@ -51,7 +51,7 @@ pub const fn code(reason: Reason) -> Code {
         | Reason::StoreReadOnly
         | Reason::StoreNewer
         | Reason::DaemonRunning => Code::FailedPrecondition,
-        Reason::OverBudget | Reason::InboxFull | Reason::DiskFull => Code::ResourceExhausted,
+        Reason::OverBudget | Reason::InboxFull | Reason::Busy | Reason::DiskFull => Code::ResourceExhausted,
         Reason::PermissionDenied => Code::PermissionDenied,
         Reason::SandboxUnavailable => Code::FailedPrecondition,
         Reason::StoreCorrupt => Code::DataLoss,

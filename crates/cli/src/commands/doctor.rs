@@ -4,6 +4,7 @@ mod agents;
 mod asked;
 mod clock;
 mod hub;
+mod notices;
 mod told;
 mod tools;
 mod users;
@@ -106,6 +107,7 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
             // That a setting cannot be used is said below.
             let named = config::current(app).ok().and_then(|config| config.hub().ok().flatten());
             findings.extend(hub::found(&client, named).await);
+            findings.extend(notices::found(&client).await);
             // What cannot be read says nothing of providers; that it cannot is said below.
             if !args.quick && config::check(app).is_ok() {
                 let all = client.providers().await?;

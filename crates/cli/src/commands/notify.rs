@@ -4,10 +4,11 @@
 use std::env;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ostler_client::UntoldChannel;
 use ostler_domain::{
     Reason, Refusal,
     notice::{Channel, Notice, Occasion, To},
-    text::nearest,
+    text::{nearest, one_line},
 };
 use serde::Serialize;
 
@@ -132,6 +133,9 @@ struct ChannelForm<'a> {
     on: Vec<&'static str>,
     details: bool,
     link: bool,
+    /// Why it is not told, where the daemon knows that it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untold: Option<&'a str>,
 }
 
 impl<'a> ChannelForm<'a> {
@@ -143,6 +147,7 @@ impl<'a> ChannelForm<'a> {
             on: channel.on.iter().map(|on| on.as_str()).collect(),
             details: channel.details,
             link: channel.link,
+            untold: None,
         }
     }
 }
@@ -261,23 +266,40 @@ struct Channels<'a> {
     args: &'a ListArgs,
 }
 
+/// A channel, and why it is not told.
+struct Listed {
+    channel: Channel,
+    untold: Option<String>,
+}
+
+/// Who is not told. Only a daemon knows, and none is started to be asked.
+async fn untold(app: &App) -> Vec<UntoldChannel> {
+    match app.running_client().await {
+        Ok(client) => client.untold().await.unwrap_or_default(),
+        Err(_) => Vec::new(),
+    }
+}
+
 impl List for Channels<'_> {
-    type Row = Channel;
+    type Row = Listed;
     const ROWS: &'static str = "channels";
 
-    async fn find(&self) -> Result<Found<Channel>, Failure> {
-        Ok(Found::whole(channels(self.app)?, self.args.most(None)))
+    async fn find(&self) -> Result<Found<Listed>, Failure> {
+        let (channels, untold) = (channels(self.app)?, untold(self.app).await);
+        let why = |name: &str| untold.iter().find(|told| told.channel == name).map(|told| told.why.clone());
+        let listed = channels.into_iter().map(|channel| Listed { untold: why(&channel.name), channel });
+        Ok(Found::whole(listed.collect(), self.args.most(None)))
     }
 
-    fn id(&self, channel: &Channel) -> String {
-        channel.name.clone()
+    fn id(&self, listed: &Listed) -> String {
+        listed.channel.name.clone()
     }
 
-    fn form(&self, channel: &Channel) -> impl Serialize {
-        ChannelForm::new(channel)
+    fn form(&self, listed: &Listed) -> impl Serialize {
+        ChannelForm { untold: listed.untold.as_deref(), ..ChannelForm::new(&listed.channel) }
     }
 
-    async fn screen(&self, found: &Found<Channel>) -> Result<Screen, Failure> {
+    async fn screen(&self, found: &Found<Listed>) -> Result<Screen, Failure> {
         if found.rows.is_empty() {
             let hint = |command: &str, effect: &str| {
                 Line::toned(Tone::Accent, format!("  {command:<46}")).faint(effect)
@@ -291,7 +313,15 @@ impl List for Channels<'_> {
             return Ok(Screen { remarks, ..Screen::default() });
         }
         let mut table = table();
-        for channel in &found.rows {
+        let mut remarks = Vec::new();
+        for Listed { channel, untold } in &found.rows {
+            if let Some(why) = untold {
+                let name = Line::toned(Tone::Warn, &channel.name);
+                let said = name.plain(format!(" is not told: {}", one_line(why, 200)));
+                remarks.push(
+                    said.plain("   ").with(Tone::Accent, format!("ostler notify test {}", channel.name)),
+                );
+            }
             let on = match channel.on.len() == Occasion::ALL.len() {
                 true => "all".to_owned(),
                 false => channel.on.iter().map(|on| on.as_str()).collect::<Vec<_>>().join(", "),
@@ -304,6 +334,6 @@ impl List for Channels<'_> {
                 Line::new().faint(on),
             ]);
         }
-        Ok(Screen { table: Some(table), ..Screen::default() })
+        Ok(Screen { table: Some(table), remarks, ..Screen::default() })
     }
 }

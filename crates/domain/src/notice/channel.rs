@@ -71,7 +71,8 @@ impl SecretPlace {
             SecretPlace::File(file) => {
                 std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?
             }
-            SecretPlace::Variable(name) => std::env::var(name).map_err(|_| format!("{name} is not set"))?,
+            SecretPlace::Variable(name) => std::env::var(name)
+                .map_err(|_| format!("{name} is not set in the environment of the daemon"))?,
         };
         let line = text.lines().next().unwrap_or_default().trim();
         if line.is_empty() { Err("the secret is empty".to_owned()) } else { Ok(line.to_owned()) }
@@ -86,6 +87,15 @@ impl To {
             To::Ntfy(_) => "ntfy",
             To::Desktop => "desktop",
             To::Terminal => "terminal",
+        }
+    }
+
+    /// Without which it cannot be told.
+    pub const fn secret(&self) -> Option<&SecretPlace> {
+        match self {
+            To::Webhook(webhook) => Some(&webhook.secret),
+            To::Ntfy(ntfy) => ntfy.token.as_ref(),
+            To::Hook(_) | To::Desktop | To::Terminal => None,
         }
     }
 

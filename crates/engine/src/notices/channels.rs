@@ -77,6 +77,7 @@ impl Engine {
             if let Some((_, task)) = tellers.0.remove(&name) {
                 task.abort();
             }
+            self.shared.untold.forget(&name);
             self.shared.store.forget_cursor(&cursor_name(&name)).await.map_err(Refusal::from)?;
         }
         for channel in wanted {

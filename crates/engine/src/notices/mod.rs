@@ -10,6 +10,7 @@ mod hook;
 mod post;
 mod sign;
 mod tell;
+mod untold;
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
@@ -17,6 +18,7 @@ use ostler_domain::{Refusal, Time, notice::Channel};
 
 pub use post::{Post, Poster};
 pub(crate) use post::{Tried, judged};
+pub(crate) use untold::Untold;
 
 /// Who is told, and how.
 #[derive(Clone, Default)]

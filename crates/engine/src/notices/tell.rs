@@ -158,13 +158,15 @@ impl Engine {
     /// One try.
     pub(super) async fn try_channel(&self, channel: &Channel, notice: &Notice) -> Tried {
         let poster = self.shared.options.notices.post.as_ref();
-        match &channel.to {
+        let tried = match &channel.to {
             To::Hook(to) => hook::tell(to, notice).await,
             To::Desktop => desktop::tell(notice).await,
             To::Webhook(to) => post::webhook(poster, to, notice, self.shared.clock.now().wall).await,
             To::Ntfy(to) => post::ntfy(poster, to, notice).await,
             To::Terminal => Tried::Refused("the daemon has no terminal".to_owned()),
-        }
+        };
+        self.shared.untold.tried(&channel.name, &tried);
+        tried
     }
 
     /// None of what nobody needs to hear of.

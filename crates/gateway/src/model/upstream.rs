@@ -17,6 +17,8 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
 
+use crate::timed::Timed;
+
 /// Whom to believe, found once and kept: reading a machine's certificates takes some milliseconds.
 #[derive(Default)]
 pub(crate) struct Trust(OnceLock<Result<Arc<ClientConfig>, String>>);
@@ -147,11 +149,10 @@ pub(crate) fn greet(
     let invalid = |error: &dyn std::fmt::Display| io::Error::new(ErrorKind::InvalidInput, error.to_string());
     let name = ServerName::try_from(upstream.host.clone()).map_err(|error| invalid(&error))?;
     let mut tls = Box::new(ClientConnection::new(config, name).map_err(|error| invalid(&error))?);
-    tcp.set_read_timeout(Some(MODEL_TLS_TIME))?;
-    tcp.set_write_timeout(Some(MODEL_TLS_TIME))?;
+    let mut timed = Timed::until(tcp, Instant::now() + MODEL_TLS_TIME);
     while tls.is_handshaking() {
-        tls.complete_io(&mut &*tcp).map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock => io::Error::new(ErrorKind::TimedOut, "no agreement on TLS in time"),
+        tls.complete_io(&mut timed).map_err(|error| match error.kind() {
+            ErrorKind::TimedOut => io::Error::new(ErrorKind::TimedOut, "no agreement on TLS in time"),
             _ => error,
         })?;
     }

@@ -1,8 +1,9 @@
 //! Daemons come and go: epochs, a lost one is started again, one that said bye is not.
 
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use ostler_tape::frame::{Phase, RefusedReason};
+use ostler_tape::frame::{PROTOCOL, Phase, RefusedReason};
 use ostler_tape::{AskedStop, ToKeeper};
 
 use crate::support::{Session, eventually};
@@ -46,10 +47,10 @@ fn unknown_verbs_and_silent_connections_are_borne() {
 fn install_daemon(session: &Session) {
     let program = session.base().join("daemon.sh");
     let script = format!("#!/bin/sh\necho \"$@\" >>{}/started\n", session.base().display());
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     let json = serde_json::json!({ "program": program, "pid": 1, "version": "0" });
-    std::fs::write(session.dir().join("daemon.json"), json.to_string()).unwrap();
+    fs::write(session.dir().join("daemon.json"), json.to_string()).unwrap();
 }
 
 #[test]
@@ -61,9 +62,35 @@ fn a_lost_daemon_is_started_again() {
     drop(daemon);
     assert!(session.wait_for_file("started").starts_with("daemon run --background"));
     eventually("and again, while nobody connects", || {
-        let started = std::fs::read_to_string(session.base().join("started")).unwrap();
+        let started = fs::read_to_string(session.base().join("started")).unwrap();
         (started.lines().count() >= 2).then_some(())
     });
+}
+
+#[test]
+fn the_next_daemon_has_the_environment_of_the_last() {
+    let session = Session::started("read line");
+    let program = session.base().join("daemon.sh");
+    let dir = session.base().display();
+    fs::write(&program, format!("#!/bin/sh\necho \"$WORD-$OTHER\" >>{dir}/started\n")).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let json = serde_json::json!({ "program": program, "pid": 1, "version": "0" });
+    fs::write(session.dir().join("daemon.json"), json.to_string()).unwrap();
+    let hello = |epoch| ToKeeper::Hello { protocol: PROTOCOL, epoch, daemon_version: "test".into() };
+    let mut daemon = session.connect_silently();
+    daemon.send_with(&hello(1), b"WORD=old\0OTHER=old\0");
+    let mut next = session.connect_silently();
+    next.send_with(&hello(2), b"WORD=secret\0PATH=/usr/bin:/bin\0");
+    // An older one, whose word does not count any more, and somebody who says nothing of theirs.
+    let mut late = session.connect_silently();
+    late.send_with(&hello(1), b"WORD=late\0");
+    assert!(!late.hello().0);
+    let mut nobody = session.connect_silently();
+    nobody.send_with(&hello(3), b"");
+    assert!(nobody.hello().0);
+    drop((daemon, next, late, nobody));
+    assert_eq!(session.wait_for_file("started").lines().next(), Some("secret-"));
+    assert!(!session.log().contains("secret"), "{}", session.log());
 }
 
 #[test]
@@ -104,7 +131,7 @@ fn an_idle_keeper_sleeps_and_is_small() {
     session.wait_for_line("ready");
     let pid = session.keeper_pid();
     let switches = || {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     };

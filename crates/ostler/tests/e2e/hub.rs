@@ -352,6 +352,14 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     let by: Vec<&str> = from_afar.map(|message| message["by"].as_str().unwrap()).collect();
     assert!(by.len() == 1 && by[0].ends_with("(share.speaks)"), "{by:?}");
 
+    // Taken back, it is dead at once: also for what was answered before.
+    let spoken = share(&["--name", "spoken", "--access", "interact"]);
+    let interrupt =
+        || hub.asked("POST", &at("/interrupt"), &spoken, "{}", &[("idempotency-key", "2")]).status;
+    assert_eq!((interrupt(), interrupt()), (200, 200));
+    ok(&home, &["share", "rm", "spoken"]);
+    assert_eq!(interrupt(), 401);
+
     // The same at the machine's own door.
     let door = client.open_http("").await.unwrap().address;
     let host = door.strip_prefix("http://").unwrap();
@@ -595,4 +603,119 @@ fn a_page_of_another_origin_has_nothing_of_a_hub_even_with_a_key() {
     assert_eq!(stop(&[json, ("origin", "https://evil.example")]), 403);
     assert_eq!(stop(&[("content-type", "text/plain")]), 403, "a form of any page could send it");
     assert_eq!(stop(&[json]), 503, "it would be passed on");
+}
+
+#[test]
+fn no_hub_starts_with_a_certificate_that_no_machine_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (cert, key) = (tls("authority.pem"), tls("server.key"));
+    let run =
+        ["run", "--listen", "127.0.0.1:0", "--cert", cert.to_str().unwrap(), "--key", key.to_str().unwrap()];
+    let run = command(&dir, &run).output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(said.contains("CA:TRUE") && said.contains("basicConstraints=critical,CA:FALSE"), "{said}");
+    assert_eq!(run.status.code(), Some(2), "{said}");
+}
+
+/// More connections than there are places for those who have not said who they are.
+const TOO_MANY: usize = 300;
+
+#[test]
+fn whoever_says_nothing_keeps_nobody_out_of_a_hub() {
+    let hub = Hub::new();
+    let mut silent: Vec<TcpStream> = Vec::new();
+    for _ in 0..TOO_MANY {
+        let mut tcp = TcpStream::connect(hub.address).unwrap();
+        tcp.write_all(b"GET /v1/nodes HTTP/1.1\r\n").unwrap();
+        silent.push(tcp);
+    }
+    assert_eq!(hub.get("/v1/nodes").status, 200);
+    let is_gone = |tcp: &mut TcpStream| {
+        tcp.set_read_timeout(Some(wait::PATIENCE)).unwrap();
+        matches!(tcp.read(&mut [0; 64]), Ok(0))
+    };
+    assert!(is_gone(&mut silent[0]), "whoever has stood there longest had to go");
+}
+
+#[test]
+fn no_byte_of_a_greeting_puts_its_time_off() {
+    let hub = Hub::with_tls();
+    let mut tcp = TcpStream::connect(hub.address).unwrap();
+    // The first words of TLS, of a record that is long.
+    tcp.write_all(&[0x16, 0x03, 0x01, 0x40, 0x00]).unwrap();
+    tcp.set_read_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
+    wait::until("it to be sent away", wait::PATIENCE, || {
+        let is_silent = |error: std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+        tcp.write_all(&[0x00]).is_err()
+            || tcp.read(&mut [0; 64]).map_or_else(|error| !is_silent(error), |_| true)
+    });
+}
+
+#[test]
+fn a_hub_says_why_it_does_not_take_what_it_does_not_take() {
+    let hub = Hub::new();
+    hub.node("build", &[]);
+    let (host, viewer) = (hub.host(), format!("Bearer {}", hub.viewer));
+    let asked = |first: &str, more: &[(&str, &str)], body: &str| {
+        ask(&host, first, &[&[("host", host.as_str()), ("authorization", &viewer)], more].concat(), body)
+    };
+    let relayed = "POST /n/build/v1/sessions/x/stop";
+    let lines: Vec<(String, String)> = (0..80).map(|n| (format!("x-{n}"), "x".to_owned())).collect();
+    let lines: Vec<(&str, &str)> = lines.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let long = "x".repeat(20_000);
+    let json = ("content-type", "application/json");
+    let key = ("idempotency-key", "a");
+    let share = ("authorization", "Bearer shr_x");
+    let twice = ask(&host, relayed, &[("host", &host), share, json, key, key], "{}");
+    for (answer, status, reason) in [
+        (asked(relayed, &[], &"x".repeat(2 << 20)), 413, "TOO_LARGE"),
+        (asked(relayed, &[("transfer-encoding", "chunked")], ""), 411, "INVALID_ARGUMENT"),
+        (asked("GET /", &lines, ""), 431, "INVALID_ARGUMENT"),
+        (asked("GET /", &[("x", &long)], ""), 431, "INVALID_ARGUMENT"),
+        (asked("GET /", &[("content-length", "two")], ""), 400, "INVALID_ARGUMENT"),
+        (asked("GET /v1/events?node=build&after=abc", &[], ""), 400, "INVALID_ARGUMENT"),
+        (twice, 400, "INVALID_ARGUMENT"),
+    ] {
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(answer.json()["error"]["reason"], reason, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_hub_has_no_more_of_is_said_to_be_gone() {
+    let mut hub = Hub::new();
+    let home = node(hub.address, &hub.node("build", &[]), "").await;
+    let client = home.client().await;
+    work(&home, &client).await;
+    let last = *log(&client).await.last().unwrap();
+    wait::until("the hub to have it", wait::PATIENCE, || hub.seqs("build").last() >= Some(&last));
+    home.kill_daemon();
+    // Its file begins later by now.
+    hub.kill();
+    let newer = hub.dir.path().join("hub/nodes/build/newer.jsonl");
+    let lines = fs::read_to_string(&newer).unwrap();
+    let kept: Vec<&str> = lines.lines().skip(50).collect();
+    fs::write(&newer, kept.join("\n") + "\n").unwrap();
+    hub.process = Hub::start(&hub.dir, hub.address, &hub.hosts);
+    let first = hub.seqs("build")[0];
+    let gone = (first - 10).to_string();
+    let follow = |more: &[(&str, &str)], path: &str| {
+        let more = [&[("accept", "text/event-stream")], more].concat();
+        hub.asked("GET", path, &hub.viewer, "", &more)
+    };
+    let reset = follow(&[("last-event-id", &gone)], "/v1/events?node=build");
+    assert!(reset.status == 200 && reset.body.starts_with("event: reset\nid:\n"), "{reset:?}");
+    assert!(reset.body.contains("CURSOR_UNKNOWN"), "{reset:?}");
+    for answer in [
+        hub.get(&format!("/v1/events?node=build&after={gone}")),
+        follow(&[], &format!("/v1/events?node=build&after={gone}")),
+        hub.get(&format!("/v1/events?node=build&after={}", last + 1_000)),
+    ] {
+        assert_eq!((answer.status, &answer.json()["error"]["reason"]), (400, &json!("CURSOR_UNKNOWN")));
+    }
+    assert_eq!(hub.get(&format!("/v1/events?node=build&after={}", first - 1)).status, 200, "nothing between");
+    // Whose key was taken back is no machine here, and nobody sees its log.
+    assert!(command(&hub.dir, &["node", "rm", "build"]).status().unwrap().success());
+    assert_eq!(hub.get("/v1/events?node=build").status, 404);
+    assert_eq!(follow(&[], "/v1/events?node=build").status, 404);
 }

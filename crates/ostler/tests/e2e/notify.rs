@@ -333,3 +333,50 @@ fn a_terminal_that_nobody_looks_at_rings() {
     top.child.kill().unwrap();
     top.child.wait().unwrap();
 }
+
+#[tokio::test]
+async fn a_daemon_that_comes_back_by_itself_has_what_the_last_one_was_told_with() {
+    let ear = ear();
+    let home = TestHome::new(OSTLER);
+    home.begin().await;
+    let client = home.client().await;
+    // Its keeper was started by a daemon that knew of no secret.
+    begin(&client, "night-watch", vec![json!({"hang": true})]).await;
+    let restarted = home.command(&["daemon", "restart"]).env("NIGHT_SECRET", "s3cret").output().unwrap();
+    assert!(restarted.status.success(), "{restarted:?}");
+    let url = format!("http://{}/hook", ear.address);
+    ok(&home, &["notify", "add", "webhook", &url, "--secret-env", "NIGHT_SECRET"]);
+    ok(&home, &["notify", "test", "webhook"]);
+    let adopted = |view: &View| view.attention == Some(Attention::Working);
+    home.reaches("night-watch", "a daemon that knows it again", adopted).await;
+    let before = home.daemon().map(|daemon| daemon.pid);
+    home.kill_daemon();
+    wait::until("the keeper to start another", wait::PATIENCE, || {
+        home.daemon().is_some_and(|daemon| Some(daemon.pid) != before)
+    });
+    ok(&home, &["notify", "test", "webhook"]);
+    assert_eq!(ear.wait_for(2).len(), 2);
+    let log = fs::read_to_string(home.home.state().join("daemon.log")).unwrap_or_default();
+    assert!(!log.contains("s3cret"));
+}
+
+#[tokio::test]
+async fn who_cannot_be_told_is_said_not_to_be() {
+    let ear = ear();
+    let home = TestHome::new(OSTLER);
+    home.begin().await;
+    let url = format!("http://{}/hook", ear.address);
+    ok(&home, &["notify", "add", "webhook", &url, "--secret-env", "NIGHT_SECRET"]);
+    let listed = || {
+        let listed = home.run(&["notify", "ls"]);
+        String::from_utf8(listed.stderr).unwrap()
+    };
+    let why = "webhook is not told: NIGHT_SECRET is not set in the environment of the daemon";
+    assert!(listed().contains(why), "{}", listed());
+    let doctor = String::from_utf8(home.run(&["doctor", "--quick"]).stdout).unwrap();
+    assert!(doctor.contains("NIGHT_SECRET is not set"), "{doctor}");
+    assert_eq!(json_of(&home, &["notify", "ls"])["channels"][0]["untold"], why[21..]);
+    let restarted = home.command(&["daemon", "restart"]).env("NIGHT_SECRET", "s3cret").output().unwrap();
+    assert!(restarted.status.success(), "{restarted:?}");
+    assert!(!listed().contains("is not told"), "{}", listed());
+}

@@ -4,6 +4,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
 };
 
 use ostler_testkit::{Proc, TestHome, scenario, skip, wait};
@@ -199,6 +200,23 @@ fn a_reply_and_a_new_session_are_typed_on_the_live_screen() {
         "nobody else was stopped"
     );
 }
+
+#[test]
+fn letters_that_come_together_are_taken_together() {
+    let home = shop();
+    begin(&home, "api", vec![scenario::say("ready when you are")]);
+    let Some(tmux) = top(&home, (80, 24)) else { return };
+    tmux.until_shown("ready when you are");
+    tmux.press(&["r"]);
+    tmux.until_shown("┌ to api ");
+    let begun = Instant::now();
+    tmux.type_in(&"%".repeat(LETTERS));
+    tmux.until("all that was typed", |screen| screen.matches('%').count() == LETTERS);
+    assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+}
+
+/// At one for each look at the terminal, of which there are twenty a second, they would take longer than is waited.
+const LETTERS: usize = 400;
 
 #[test]
 fn the_live_screen_fits_any_size() {

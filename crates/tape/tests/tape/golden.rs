@@ -59,7 +59,8 @@ fn state() -> KeeperState {
 #[test]
 fn frames_to_a_keeper() {
     let hello = ToKeeper::Hello { protocol: PROTOCOL, epoch: 7, daemon_version: "0.1.0".into() };
-    check_frame("daemon_hello", hello, b"");
+    check_frame("daemon_hello", hello.clone(), b"");
+    check_frame("daemon_hello_environment", hello, b"HOME=/home/ada\0SSL_CERT_FILE=/etc/ca.pem\0");
     check_frame("input", ToKeeper::Input { input_no: 4, tag: "turn:2".into() }, b"{\"say\":\"hi\"}\n");
     let ladder = [RungAction::CloseInput, RungAction::Signal(15), RungAction::Kill]
         .map(|action| Rung { action, wait_ms: 5_000 })

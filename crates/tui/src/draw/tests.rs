@@ -148,7 +148,7 @@ fn what_was_refused_says_what_to_try() {
     let mut state = seen();
     let refusal = Refusal::new(Reason::Halted, "all agents are halted")
         .hint("ostler halt --release", "lets them go on");
-    tell(&mut state, Message::Refused(Box::new(refusal)));
+    tell(&mut state, Message::Refused(Box::new(refusal), None));
     assert_snapshot!("refused_80x24", picture(&state, 80, 24));
 }
 

@@ -84,6 +84,7 @@ fn stands(status: &NodeStatus) -> Vec<String> {
 
 /// Asks what an effect wants, and says what came of it. None where nothing is said.
 pub(super) async fn ask(client: &Client, prices: &Prices, effect: Effect) -> Option<Message> {
+    let written = effect.written();
     let outcome = match effect {
         Effect::Answer { answer, campaign } => {
             let allow = answer.allow;
@@ -138,7 +139,7 @@ pub(super) async fn ask(client: &Client, prices: &Prices, effect: Effect) -> Opt
             return None;
         }
     };
-    Some(outcome.unwrap_or_else(|error| Message::Refused(Box::new(error.to_refusal()))))
+    Some(outcome.unwrap_or_else(|error| Message::Refused(Box::new(error.to_refusal()), written)))
 }
 
 fn line(word: &str, session: &Session) -> Line {

@@ -70,21 +70,33 @@ impl Keys {
     }
 }
 
-/// The next thing, if there is one soon. A terminal that is gone is noticed here: of such a one the library would read
-/// nothing, for ever.
+/// The next thing, if there is one soon. What was read together with the last one is there already, and nothing on the
+/// terminal says so: it is asked for before anything is waited for.
 fn next() -> io::Result<Option<Event>> {
+    for within in [Duration::ZERO, GLANCE] {
+        wait(within)?;
+        // Asked whether or not something was typed: a new size comes by another way.
+        if event::poll(Duration::ZERO)? {
+            return event::read().map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Waits until something is typed, or for so long. A terminal that is gone is noticed here: of such a one the library would
+/// read nothing, for ever.
+fn wait(within: Duration) -> io::Result<()> {
     let stdin = io::stdin();
     let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
-    let soon = Timespec { tv_sec: 0, tv_nsec: GLANCE.as_nanos() as i64 };
+    let soon = Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) };
     match poll(&mut terminal, Some(&soon)) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    if terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    match terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        true => Err(io::ErrorKind::UnexpectedEof.into()),
+        false => Ok(()),
     }
-    // Asked whether or not something was typed: a new size comes by another way.
-    Ok(if event::poll(Duration::ZERO)? { Some(event::read()?) } else { None })
 }
 
 fn meaning(event: &Event, knows_focus: bool) -> Option<Typed> {

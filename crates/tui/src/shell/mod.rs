@@ -196,11 +196,13 @@ impl Shell<'_> {
                     Err(error) => return Err(io::Error::other(error)),
                 },
                 overview = look_ends(&mut self.looking) => {
-                    (self.looking, self.looked) = (None, Some(Instant::now()));
-                    match overview {
+                    self.looked = Some(Instant::now());
+                    let message = match overview {
                         Some(overview) => Message::Overview(Box::new(overview)),
                         None => self.lost(),
-                    }
+                    };
+                    self.looking = None;
+                    message
                 }
                 () = news.notified() => {
                     self.wants_look = true;
@@ -347,7 +349,8 @@ impl Shell<'_> {
         }
     }
 
-    /// The daemon is away since it was asked in vain. Asked again until it is back.
+    /// The daemon is away since it was asked in vain: since the look began that is on its way, or has just ended. Asked again
+    /// until it is back.
     fn lost(&mut self) -> Message {
         self.wants_look = true;
         let since = self.looking.as_ref().map_or(Duration::ZERO, |(since, _)| since.elapsed());

@@ -64,7 +64,8 @@ fn list(state: &mut State, key: Key) -> Vec<Effect> {
         Key::Char('n') => {
             let here = state.current().map(|session| session.campaign).or(state.near);
             let campaign = here.or_else(|| state.campaigns().first().map(|(id, _)| *id));
-            state.dialog = Some(Dialog::New { campaign, draft: Draft::default() });
+            let draft = state.draft(None);
+            state.dialog = Some(Dialog::New { campaign, draft });
         }
         Key::Char(' ') => {
             state.view = match state.view {
@@ -97,13 +98,9 @@ fn on_session(state: &mut State, key: Key) -> Vec<Effect> {
         }
         Key::Enter if has_ended => state.dialog = Some(Dialog::Ask(Deed::AttachAnew(id))),
         Key::Enter => return vec![Effect::Attach(id)],
-        Key::Char('r') => {
-            state.dialog = Some(Dialog::Write { to: Addressee::Session(id), draft: Draft::default() });
-        }
+        Key::Char('r') => state.write(Addressee::Session(id)),
         Key::Char('x') if !has_ended => state.dialog = Some(Dialog::Ask(Deed::Stop(id))),
-        Key::Char('h') if !has_ended => {
-            state.dialog = Some(Dialog::Write { to: Addressee::Successor(id), draft: Draft::default() });
-        }
+        Key::Char('h') if !has_ended => state.write(Addressee::Successor(id)),
         Key::Char('p') if !has_ended && stands => return vec![Effect::Resume(id)],
         Key::Char('p') if !has_ended => return vec![Effect::Pause(id)],
         _ => {}
@@ -121,7 +118,6 @@ fn card(state: &mut State, key: Key) -> Vec<Effect> {
     let Some(approval) = state.question() else { return Vec::new() };
     let (id, ruled, worded) = (approval.id, goes_by_rules(&approval.why), wants_words(approval));
     let campaign = state.campaign_of(approval.session);
-    let write = |to| Some(Dialog::Write { to, draft: Draft::default() });
     let answer = |allow| {
         let approval = id.to_string();
         let answer = AnswerApproval { approval, allow, always: false, message: String::new() };
@@ -132,11 +128,11 @@ fn card(state: &mut State, key: Key) -> Vec<Effect> {
         Key::Char('?') => state.view = View::Help,
         Key::Char('q') => return vec![Effect::Quit],
         _ if !may_answer => {}
-        Key::Char('a' | 'r') | Key::Enter if worded => state.dialog = write(Addressee::Answer(id)),
+        Key::Char('a' | 'r') | Key::Enter if worded => state.write(Addressee::Answer(id)),
         Key::Char('a') => return answer(true),
         Key::Char('A') if ruled && !worded => state.dialog = Some(Dialog::Ask(Deed::AllowAlways(id))),
         Key::Char('d') => return answer(false),
-        Key::Char('m') if !worded => state.dialog = write(Addressee::Denial(id)),
+        Key::Char('m') if !worded => state.write(Addressee::Denial(id)),
         _ => {}
     }
     Vec::new()

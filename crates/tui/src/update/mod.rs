@@ -55,16 +55,15 @@ pub(crate) fn update(state: &mut State, now: Time, message: Message) -> Vec<Effe
             Vec::new()
         }
         Message::Lost(since) => {
-            if !matches!(state.link, Link::Down { .. }) {
+            // Whoever asked before it was back has nothing to say of it since.
+            let is_news = state.back_at.is_none_or(|back| since > back);
+            if is_news && !matches!(state.link, Link::Down { .. }) {
                 state.link = Link::Down { since };
             }
             Vec::new()
         }
         Message::Back => {
-            // A look may have found it first, and known for how long it was away.
-            if state.back_at.is_none_or(|at| now.since(at) >= DONE) {
-                back(state);
-            }
+            back(state);
             vec![Effect::Refresh]
         }
         Message::Cost(by, sums) => {
@@ -93,13 +92,18 @@ pub(crate) fn update(state: &mut State, now: Time, message: Message) -> Vec<Effe
             state.cursor = Some(session);
             vec![Effect::Refresh]
         }
-        Message::Refused(refusal) => {
+        Message::Refused(refusal, unsaid) => {
             let tries = refusal.hints.iter().take(2).map(|hint| {
                 Line::of("try ").with(Tone::Accent, &hint.command).faint(format!("   {}", hint.effect))
             });
             let why = refusal.why.iter().map(|why| Line::new().faint(format!(" ({why})")));
             let said = why.fold(Line::toned(Tone::Bad, &refusal.message), Line::append);
-            say(state, std::iter::once(said).chain(tries).collect(), REFUSED);
+            let kept = unsaid.map(|unsaid| {
+                let key = unsaid.key();
+                state.keep(unsaid);
+                Line::of("what you wrote is kept: ").with(Tone::Accent, key).plain(" has it")
+            });
+            say(state, std::iter::once(said).chain(tries).chain(kept).collect(), REFUSED);
             Vec::new()
         }
     };
@@ -131,7 +135,12 @@ fn look(state: &mut State, overview: Overview) -> Vec<Effect> {
     }
 }
 
+/// It is said once, by whoever finds it first, and for how long it was away: what is a moment later is said of the same.
 fn back(state: &mut State) {
+    if state.back_at.is_some_and(|at| state.now.since(at) < DONE) {
+        state.link = Link::Up;
+        return;
+    }
     let away = match state.link {
         Link::Down { since } => format!(" for {}", words::span(state.now.since(since))),
         _ => String::new(),

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use ostler_client::{AnswerApproval, SendMessage};
-use ostler_domain::{ApprovalId, SessionId};
+use ostler_domain::{ApprovalId, Refusal, SessionId};
 use ostler_screen::testing::NOW;
 
 use super::*;
@@ -133,6 +133,40 @@ fn a_reply_is_sent_whole_and_pasted_letters_are_no_keys() {
 }
 
 #[test]
+fn what_was_written_in_vain_is_there_again() {
+    let mut state = seen();
+    let refuse = |state: &mut State, effects: &[Effect]| {
+        let refusal = Box::new(Refusal::invalid("no agent is ready to work"));
+        tell(state, Message::Refused(refusal, effects[0].written()));
+        let said = &state.notice.as_ref().unwrap().lines;
+        assert!(said.iter().any(|line| line.text().contains("is kept")), "{said:?}");
+    };
+    let text = |state: &State| match &state.dialog {
+        Some(Dialog::New { draft, .. } | Dialog::Write { draft, .. }) => draft.text().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    for (key, words) in [('n', "fix it"), ('r', "and the tests"), ('h', "mind the gap")] {
+        press(&mut state, &[Key::Char(key)]);
+        type_in(&mut state, words);
+        let effects = press(&mut state, &[Key::Enter]);
+        refuse(&mut state, &effects);
+        press(&mut state, &[Key::Char(key)]);
+        assert_eq!(text(&state), words, "{key}");
+        press(&mut state, &[Key::Esc, Key::Char(key)]);
+        assert_eq!(text(&state), "", "it was let go of");
+        press(&mut state, &[Key::Esc]);
+    }
+    wait(&mut state);
+    press(&mut state, &[Key::Tab, Key::Char('m')]);
+    type_in(&mut state, "a branch, please");
+    let effects = press(&mut state, &[Key::Enter]);
+    refuse(&mut state, &effects);
+    press(&mut state, &[Key::Char('m')]);
+    assert_eq!(text(&state), "a branch, please");
+    assert_eq!(Effect::Stop(SessionId::new(NOW, 1)).written(), None);
+}
+
+#[test]
 fn a_new_session_is_in_the_campaign_of_who_is_under_the_cursor() {
     let mut state = seen();
     press(&mut state, &[Key::Char('n'), Key::Enter]);
@@ -208,6 +242,30 @@ fn what_is_said_goes_away_by_itself() {
     assert!(state.notice.is_some());
     update(&mut state, NOW.plus(Duration::from_secs(60)), Message::Tick);
     assert!(state.notice.is_none());
+}
+
+#[test]
+fn what_was_asked_before_the_daemon_was_back_says_nothing_of_it() {
+    let mut state = seen();
+    let at = |seconds| NOW.plus(Duration::from_secs(seconds));
+    let said = |state: &State| state.notice.as_ref().map(|notice| notice.lines[0].text()).unwrap_or_default();
+    update(&mut state, at(1), Message::Lost(NOW));
+    update(&mut state, at(12), Message::Back);
+    assert_eq!(state.link, Link::Up);
+    assert!(said(&state).contains("away for 12s"), "{}", said(&state));
+    // A look that began in vain, and ends so now.
+    update(&mut state, at(12), Message::Lost(at(11)));
+    assert_eq!(state.link, Link::Up);
+    // One that began behind it, while the daemon has much to do.
+    update(&mut state, at(14), Message::Lost(at(13)));
+    assert_eq!(state.link, Link::Down { since: at(13) });
+    update(&mut state, at(15), Message::Overview(Box::new(overview())));
+    assert_eq!(state.link, Link::Up);
+    assert!(said(&state).contains("away for 12s"), "{}", said(&state));
+    // And one that went a while later was away again.
+    update(&mut state, at(60), Message::Lost(at(59)));
+    update(&mut state, at(62), Message::Overview(Box::new(overview())));
+    assert!(said(&state).contains("away for 3s"), "{}", said(&state));
 }
 
 #[test]

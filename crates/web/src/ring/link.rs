@@ -101,6 +101,7 @@ impl Ring {
             read_only: false,
             created: now,
             last_used: Some(now),
+            noted: Some(now),
             expires: Some(now.plus(lives)),
             approval: link.approval,
             share: None,

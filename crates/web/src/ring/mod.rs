@@ -24,7 +24,7 @@ pub(crate) use self::{
 };
 use crate::clock;
 
-/// When something was used is noted this exactly: every note is a write.
+/// When something was used is written down this often: a daemon that dies forgets no more of it.
 const NOTED_EVERY: Duration = Duration::from_secs(3_600);
 
 /// Somebody who may come in.
@@ -39,6 +39,13 @@ pub(crate) struct Guest {
     pub(crate) share: Option<Shared>,
     /// What they showed, as it is kept.
     key: String,
+}
+
+impl Guest {
+    /// What tells them from every other guest.
+    pub(crate) fn whose(&self) -> &str {
+        &self.key
+    }
 }
 
 #[derive(Debug)]
@@ -95,8 +102,9 @@ impl Ring {
             share: token.share,
             key: token.hash.clone(),
         };
-        if token.last_used.is_none_or(|used| now.since(used) >= NOTED_EVERY) {
-            token.last_used = Some(now);
+        token.last_used = Some(now);
+        if token.noted.is_none_or(|noted| now.since(noted) >= NOTED_EVERY) {
+            token.noted = Some(now);
             // Who comes in is not turned away for a full disk.
             let _ = kept.write(&self.file);
         }

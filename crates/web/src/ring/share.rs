@@ -69,6 +69,7 @@ impl Ring {
             read_only: false,
             created: now,
             last_used: None,
+            noted: None,
             expires: Some(now.plus(lives)),
             approval: None,
             share: Some(shared),

@@ -22,6 +22,9 @@ pub(super) struct Token {
     pub(super) created: Time,
     #[serde(default)]
     pub(super) last_used: Option<Time>,
+    /// When that was written down, by this daemon.
+    #[serde(skip)]
+    pub(super) noted: Option<Time>,
     #[serde(default)]
     pub(super) expires: Option<Time>,
     /// The approval that it may see and answer; none, and it may everything.
@@ -70,6 +73,7 @@ impl Ring {
             read_only,
             created: clock::now(),
             last_used: None,
+            noted: None,
             expires: None,
             approval: None,
             share: None,
@@ -132,6 +136,11 @@ mod tests {
         assert!(here.guest(&secret, true).is_none());
         assert!(here.guest(&token.id, false).is_none() && here.guest("", false).is_none());
         assert_eq!(here.tokens().len(), 1);
+        // When it was used last is known to the moment, however rarely that is written down.
+        let used = here.tokens()[0].last_used.unwrap();
+        while clock::now() <= used {}
+        here.guest(&secret, false).unwrap();
+        assert!(here.tokens()[0].last_used.unwrap() > used);
         assert_eq!(here.revoke("ci").unwrap().id, token.id);
         assert!(here.guest(&secret, false).is_none());
         assert!(here.revoke("ci").is_err());

@@ -31,7 +31,7 @@ use crate::{
     output::{Line, Tone, to_json},
     screen::{
         row,
-        sessions::{self, Beside, Shown},
+        sessions::{self, Beside, Elsewhere, Shown},
     },
     words,
 };
@@ -80,6 +80,8 @@ struct Learnt {
 /// A session of a machine.
 struct Row {
     node: String,
+    /// It is one that only the hub knows.
+    is_heard: bool,
     session: Session,
     campaign: String,
     /// When it was so, where the machine does not answer.
@@ -269,6 +271,7 @@ impl Everywhere<'_> {
                 sessions.into_iter().filter(|(session, campaign)| self.fits(session, campaign, &continued));
             rows.extend(those.map(|(session, campaign)| Row {
                 node: node.clone(),
+                is_heard: true,
                 session,
                 campaign,
                 stale,
@@ -287,6 +290,7 @@ impl Everywhere<'_> {
         let old = old.into_iter().filter(|(session, campaign)| self.fits(session, campaign, &continued));
         rows.extend(old.map(|(session, campaign)| Row {
             node: machine.name.clone(),
+            is_heard: false,
             session,
             campaign,
             stale,
@@ -306,7 +310,13 @@ impl Learnt {
     fn take(&mut self, node: &str, (found, is_cut): (Rows, bool), rows: &mut Vec<Row>, args: &LsArgs) {
         let before = rows.len();
         let found = found.into_iter().filter(|(session, _)| args.filters.has_lasted(session));
-        let row = |(session, campaign)| Row { node: node.to_owned(), session, campaign, stale: None };
+        let row = |(session, campaign)| Row {
+            node: node.to_owned(),
+            is_heard: false,
+            session,
+            campaign,
+            stale: None,
+        };
         rows.extend(found.map(row));
         self.is_cut |= is_cut;
         self.machines.push(About {
@@ -356,9 +366,13 @@ impl About {
 }
 
 /// The machine that a session is on, where that is not this one.
-fn node_of(rows: &[Row], id: SessionId) -> Option<&str> {
+fn node_of(rows: &[Row], id: SessionId) -> Option<Elsewhere<'_>> {
     let row = rows.iter().find(|row| row.session.id == id)?;
-    Some(row.node.as_str()).filter(|node| *node != Node::HERE)
+    match row.node.as_str() {
+        Node::HERE => None,
+        node if row.is_heard => Some(Elsewhere::Heard(node)),
+        node => Some(Elsewhere::Asked(node)),
+    }
 }
 
 /// Those that one of these went on with.

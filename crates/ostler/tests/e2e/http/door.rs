@@ -1,12 +1,18 @@
 //! Who is let in, and what is refused.
 
-use std::net::TcpStream;
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+};
 
-use ostler_testkit::{TestHome, wait::PATIENCE};
+use ostler_testkit::{
+    TestHome,
+    wait::{self, PATIENCE},
+};
 use serde_json::{Value, json};
 
-use super::{Open, ask};
-use crate::OSTLER;
+use super::{Open, ask, connect};
+use crate::{OSTLER, missions::ok};
 
 #[tokio::test]
 async fn the_door_is_closed_until_it_is_asked_for() {
@@ -194,4 +200,39 @@ async fn a_token_opens_what_it_may_until_it_is_taken_back() {
     assert_eq!(ask(&full, "GET /v1/sessions", "").status, 401);
     let audit = std::fs::read_to_string(open.home.home.state().join("audit.jsonl")).unwrap();
     assert!(audit.contains("token_create") && audit.contains("token_revoke") && audit.contains("http_login"));
+}
+
+#[tokio::test]
+async fn who_has_a_share_keeps_nobody_else_out() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let session = open.home.session(&client, "hello").await.id.to_string();
+    let share =
+        ok(&open.home, &["share", &session, "--name", "busy", "--access", "interact"]).trim().to_owned();
+    let bearer = format!("Bearer {share}");
+    let head = |first: &str, more: &str| {
+        format!("{first} HTTP/1.1\r\nhost: {}\r\nauthorization: {bearer}\r\n{more}", open.host)
+    };
+    let follow = head(&format!("GET /v1/events?session={session}"), "accept: text/event-stream\r\n");
+    let status = |stream: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap().to_owned()
+    };
+    // More at once than a share may have, each of them open.
+    let mut streams: Vec<_> = (0..100).map(|_| connect(&open.host, &follow, "")).collect();
+    let answered: Vec<String> = streams.iter_mut().map(status).collect();
+    assert_eq!(answered.iter().filter(|status| *status == "200").count(), 64, "{answered:?}");
+    assert!(answered.iter().all(|status| status == "200" || status == "429"), "{answered:?}");
+    assert_eq!(open.get("/v1/sessions").status, 200, "nobody else is kept out");
+    // Whoever goes makes room.
+    drop(streams);
+    wait::until("room for it again", PATIENCE, || status(&mut connect(&open.host, &follow, "")) == "200");
+    // And a body that does not come is not waited for.
+    let more = "content-type: application/json\r\ncontent-length: 99999\r\n";
+    let mut slow = TcpStream::connect(&open.host).unwrap();
+    let first = head(&format!("POST /v1/sessions/{session}/messages"), more);
+    slow.write_all(format!("{first}\r\n{{").as_bytes()).unwrap();
+    slow.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(status(&mut BufReader::new(slow)), "408");
 }
