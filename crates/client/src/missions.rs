@@ -1,7 +1,7 @@
 //! Missions: teams of agents with one objective.
 
 use ostler_domain::{
-    Kind, Reason, Refusal,
+    Kind, Reason, Refusal, Time,
     limits::PAGE_MOST,
     mission::{Filter, Listed as Mission, State},
     query::{Listed, Page},
@@ -141,6 +141,17 @@ impl Client {
             state.price(rows.into_iter().map(|row| (row.id, row.spent)));
         }
         Ok((state, last))
+    }
+
+    /// A mission's report as it is at this moment, in markdown, and the state that it is about.
+    pub async fn mission_report(&self, who: &str, now: Time) -> Result<(State, String), Error> {
+        let id = self.mission(who).await?.mission.id.to_string();
+        let (state, _) = self.mission_state(&id).await?;
+        // Later than the events, or an attempt that ended in between would be in neither.
+        let rows = self.mission(&id).await?.assignments;
+        let used = rows.into_iter().map(|row| (row.id, row.spent)).collect();
+        let report = state.report(now, &used);
+        Ok((state, report))
     }
 
     /// Says what a request would have run, and what that would cost, or that it would be refused. Changes nothing.

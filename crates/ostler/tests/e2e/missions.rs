@@ -267,6 +267,23 @@ fn a_killed_daemon_ends_no_mission_and_nothing_runs_twice() {
 }
 
 #[test]
+fn the_report_of_a_mission_that_runs_has_what_it_used_so_far() {
+    let home = with_campaign();
+    ok(&home, &["price", "set", "script", "input=3", "output=15"]);
+    let uses = vec![json!({"usage": {"input": 100_000, "output": 1_000}}), json!({"hang": true})];
+    plan(&home, "plan.toml", "objective = \"Use\"\nname = \"uses\"", &[agent("a", "", uses)]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("it has used something", SOON, || {
+        let whole = json_of(&home, &["mission", "show", "uses"]);
+        assignment(&whole, "a")["usage"]["input"] == 100_000
+    });
+    let report = ok(&home, &["mission", "report", "uses"]);
+    assert!(report.contains("- used: 100000 input, 0 cache read, 0 cache write, 1000 output"), "{report}");
+    assert!(report.contains("- cost: $0.32") && report.contains("| 101000 | $0.32"), "{report}");
+    ok(&home, &["mission", "cancel", "uses"]);
+}
+
+#[test]
 fn a_cancelled_mission_ends_what_runs_and_says_why() {
     let home = with_campaign();
     let head = "objective = \"Stop\"\nstrategy = \"sequential\"\nname = \"stop\"";

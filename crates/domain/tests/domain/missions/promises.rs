@@ -422,7 +422,7 @@ proptest! {
         }
         let wanted = world.state.slots().iter().any(|slot| !slot.removed);
         prop_assert_eq!(world.state.status() == Status::Completed, wanted, "{:?}", world.state.ended());
-        let _ = world.state.report(world.now().wall);
+        let _ = world.state.report(world.now().wall, &Default::default());
     }
 
     #[test]
