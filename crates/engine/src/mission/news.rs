@@ -20,8 +20,19 @@ use crate::{fault, restart};
 impl Actor {
     /// What its sessions have used and which are paused, as the record has it.
     pub(super) async fn recall(&mut self) -> Result<(), Refusal> {
+        self.count_all().await?;
+        let frozen =
+            |place: usize| self.state.slots()[place].session().filter(|_| self.state.is_frozen(place));
+        self.frozen = (0..self.state.slots().len()).filter_map(frozen).collect();
+        Ok(())
+    }
+
+    /// Counts all of its sessions at the prices of now.
+    pub(super) async fn count_all(&mut self) -> Result<(), Refusal> {
         let filter = SessionFilter { missions: vec![self.state.id()], ..SessionFilter::default() };
         let mut page = Page::of(ostler_domain::limits::PAGE_MOST, None);
+        // Before anything is counted: what is set meanwhile is seen by the next look.
+        let prices = self.engine.shared.prices.current();
         loop {
             let listed = self.engine.shared.store.list_sessions(&filter, page).await?;
             listed.rows.iter().for_each(|view| self.count(view));
@@ -30,9 +41,7 @@ impl Actor {
                 None => break,
             }
         }
-        let frozen =
-            |place: usize| self.state.slots()[place].session().filter(|_| self.state.is_frozen(place));
-        self.frozen = (0..self.state.slots().len()).filter_map(frozen).collect();
+        self.prices = prices;
         Ok(())
     }
 

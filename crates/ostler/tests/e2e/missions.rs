@@ -284,6 +284,29 @@ fn the_report_of_a_mission_that_runs_has_what_it_used_so_far() {
 }
 
 #[test]
+fn a_mission_that_was_held_for_want_of_a_price_goes_on_when_it_is_set() {
+    let home = with_campaign();
+    let uses = vec![
+        json!({"usage": {"input": 100, "output": 10}}),
+        shell("until test -e go; do sleep 0.02; done"),
+        scenario::say("a"),
+    ];
+    let head = "objective = \"Pay\"\nname = \"pay\"\nbudget = \"1usd\"";
+    plan(&home, "plan.toml", head, &[agent("a", "", uses.clone())]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let whole = until(&home, "pay", "paused");
+    assert!(whole["wait"].as_str().unwrap().contains("the model script has no price"), "{whole}");
+    ok(&home, &["price", "set", "script", "input=1", "output=1"]);
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    until(&home, "pay", "completed");
+    // Of a model that the plan names it is said before anything is done.
+    plan(&home, "named.toml", head, &[agent("a", "model = \"new-model\"", uses)]);
+    let (code, words) = refused(&home, &["mission", "plan", "named.toml"]);
+    assert!(code == Some(2) && words.contains("ostler price set new-model"), "{code:?} {words}");
+    assert!(words.contains("the model new-model has no price"), "{words}");
+}
+
+#[test]
 fn a_cancelled_mission_ends_what_runs_and_says_why() {
     let home = with_campaign();
     let head = "objective = \"Stop\"\nstrategy = \"sequential\"\nname = \"stop\"";
