@@ -307,6 +307,28 @@ fn a_mission_that_was_held_for_want_of_a_price_goes_on_when_it_is_set() {
 }
 
 #[test]
+fn commits_are_handed_on_whenever_the_daemon_dies() {
+    for fault in ["tree-made:1", "turn-over:1"] {
+        let home = with_repository();
+        let mut daemon = home
+            .command(&["daemon", "run"])
+            .env("OSTLER_FAULT", fault)
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        wait::until("the daemon", SOON, || home.daemon().is_some());
+        let head = "objective = \"Hand on\"\nstrategy = \"sequential\"\nname = \"hand\"";
+        let build = agent("build", "worktree = true", vec![commits("mywork"), scenario::say("built")]);
+        plan(&home, "plan.toml", head, &[build, agent("review", "", said("review"))]);
+        home.run(&["mission", "start", "plan.toml", "-d"]);
+        wait::until("the daemon to die at the fault", SOON, || daemon.try_wait().unwrap().is_some());
+        until(&home, "hand", "completed");
+        let report = ok(&home, &["mission", "report", "hand"]);
+        assert!(report.contains("- agent/hand-build (commit): "), "{fault}: {report}");
+    }
+}
+
+#[test]
 fn a_cancelled_mission_ends_what_runs_and_says_why() {
     let home = with_campaign();
     let head = "objective = \"Stop\"\nstrategy = \"sequential\"\nname = \"stop\"";
