@@ -3,7 +3,7 @@
 use ostler_domain::{
     Kind, Reason, Refusal, Time,
     limits::PAGE_MOST,
-    mission::{Filter, Listed as Mission, State},
+    mission::{Filter, Listed as Mission, Standing, State},
     query::{Listed, Page},
 };
 use ostler_wire::{
@@ -49,6 +49,7 @@ impl Client {
         Kind::AssignmentsAdded,
         Kind::AssignmentsRemoved,
         Kind::AssignmentNudged,
+        Kind::AssignmentBegan,
         Kind::AssignmentUnstuck,
         Kind::CollisionForecast,
         Kind::MergeStarted,
@@ -149,8 +150,8 @@ impl Client {
         let (state, _) = self.mission_state(&id).await?;
         // Later than the events, or an attempt that ended in between would be in neither.
         let rows = self.mission(&id).await?.assignments;
-        let used = rows.into_iter().map(|row| (row.id, row.spent)).collect();
-        let report = state.report(now, &used);
+        let known = rows.into_iter().map(|row| (row.id, Standing { status: row.status, spent: row.spent }));
+        let report = state.report(now, &known.collect());
         Ok((state, report))
     }
 

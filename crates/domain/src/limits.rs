@@ -472,6 +472,8 @@ pub const MISSION_RETRIES_MOST: u32 = 20;
 /// Between two tries of an assignment: first, and longest; doubled in between.
 pub const MISSION_RETRY_FIRST: Duration = Duration::from_secs(5);
 pub const MISSION_RETRY_LONGEST: Duration = Duration::from_secs(300);
+/// How long a member's session must have been in the line for a place to be told of: whatever is shorter is its start.
+pub const MISSION_WAIT_TOLD: Duration = Duration::from_secs(1);
 /// How often a session that could not be created for a passing reason is tried again.
 pub const MISSION_START_TRIES: u32 = 5;
 /// Assignments that agents may add to a mission, and how deep, where its plan does not say.

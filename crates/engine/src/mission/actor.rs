@@ -37,6 +37,7 @@ const LOOK: Duration = Duration::from_secs(60);
 /// What is told of members' sessions that a mission has to know.
 const TELLING: &[Kind] = &[
     Kind::SessionCreated,
+    Kind::SessionStarting,
     Kind::SessionStopped,
     Kind::SessionFailed,
     Kind::UsageRecorded,

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use ostler_domain::{
-    Event, Recorded, Refusal, SessionId,
+    Event, Kind, Recorded, Refusal, SessionId, Time,
     budget::Used,
     mission::{Input, SessionEnd, Step},
-    query::{Page, SessionFilter},
+    query::{EventFilter, Page, SessionFilter},
     session::{Outcome, Restart, View},
 };
 use tokio::time::sleep;
@@ -16,6 +16,9 @@ use super::{
     effects::told,
 };
 use crate::{fault, restart};
+
+/// Of a session, which are few: each is one that no keeper came of.
+const STARTS: u32 = 20;
 
 impl Actor {
     /// What its sessions have used and which are paused, as the record has it.
@@ -50,6 +53,7 @@ impl Actor {
         let running: Vec<SessionId> = self.state.slots().iter().filter_map(|slot| slot.session()).collect();
         for session in running {
             self.show_messages(session).await?;
+            self.began_unseen(session).await?;
             self.heard(session).await?;
         }
         Ok(())
@@ -147,6 +151,11 @@ impl Actor {
                 Some(before) if self.is_at_work(before) => self.goes_on(before).await,
                 _ => Ok(()),
             },
+            (Event::SessionStarting(starting), Some(session))
+                if starting.attempt <= 1 && self.is_at_work(session) =>
+            {
+                self.begins(session, recorded.time).await
+            }
             (Event::SessionStopped(_) | Event::SessionFailed(_), Some(session))
                 if self.is_awaited(session) =>
             {
@@ -158,6 +167,28 @@ impl Actor {
         };
         if let Err(refusal) = heard {
             tracing::warn!(mission = %self.state.id(), %refusal, "news of a session cannot be read; looked at again later");
+        }
+    }
+
+    /// A member's agent starts: what its session waited for a place is none of its time.
+    async fn begins(&mut self, session: SessionId, at: Time) -> Result<(), Refusal> {
+        let Some(view) = self.engine.shared.store.session(session).await? else { return Ok(()) };
+        let Some(place) = self.state.of_session(session) else { return Ok(()) };
+        let slot = &self.state.slots()[place];
+        let (assignment, attempt) = (slot.assignment.id, slot.attempt);
+        let waited = at.since(view.created_at);
+        self.take(Input::SessionBegan { assignment, attempt, session, waited }).await;
+        Ok(())
+    }
+
+    /// The same of one that started while nobody looked.
+    async fn began_unseen(&mut self, session: SessionId) -> Result<(), Refusal> {
+        let kinds = vec![Kind::SessionStarting];
+        let filter = EventFilter { session: Some(session), kinds, ..EventFilter::default() };
+        let starts = self.engine.shared.store.events_before(None, &filter, STARTS).await?.rows;
+        match starts.last() {
+            Some(first) => self.begins(session, first.time).await,
+            None => Ok(()),
         }
     }
 

@@ -329,6 +329,39 @@ fn commits_are_handed_on_whenever_the_daemon_dies() {
 }
 
 #[test]
+fn who_waits_for_a_place_is_ready_and_has_not_begun() {
+    let home = with_campaign();
+    ok(&home, &["campaign", "set", "shop", "limits.sessions=1"]);
+    let head = "objective = \"Wait\"\nstrategy = \"parallel\"\nname = \"wait\"";
+    let works = |name: &str| {
+        let waits = shell("until test -e go; do sleep 0.02; done");
+        agent(name, "", vec![waits, json!({"sleep_ms": 1500}), scenario::say(name)])
+    };
+    plan(&home, "plan.toml", head, &[works("a"), works("b")]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("b waits for a place", SOON, || {
+        let whole = json_of(&home, &["mission", "show", "wait"]);
+        let b = assignment(&whole, "b");
+        b["wait"].as_str().is_some_and(|wait| wait.contains("slot")) && b["status"] == "ready"
+    });
+    let whole = json_of(&home, &["mission", "show", "wait"]);
+    assert_eq!(assignment(&whole, "a")["status"], "running", "{whole}");
+    assert!(assignment(&whole, "b")["started"].is_null(), "{whole}");
+    let screen = ok(&home, &["mission", "show", "wait"]);
+    let roles: Vec<Vec<&str>> =
+        screen.lines().map(|line| line.split_whitespace().take(5).collect()).collect();
+    assert!(roles.contains(&vec!["b", "1", "1", "0", "0"]), "{screen}");
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    until(&home, "wait", "completed");
+    let log = ok(&home, &["mission", "logs", "wait", "-o", "jsonl"]);
+    let of = |line: &str| {
+        line.split_once("\"took_us\":")?.1.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let took: Vec<u64> = log.lines().filter_map(of).collect();
+    assert!(took.len() == 2 && took[1] < took[0] + 1_500_000, "{took:?}: what the other worked is not in it");
+}
+
+#[test]
 fn a_cancelled_mission_ends_what_runs_and_says_why() {
     let home = with_campaign();
     let head = "objective = \"Stop\"\nstrategy = \"sequential\"\nname = \"stop\"";
