@@ -153,6 +153,8 @@ pub struct Stuck {
     pub kind: StuckKind,
     /// `the same call 5 times: cargo test`.
     pub evidence: String,
+    /// It was told so before, and has not got the message by now.
+    pub is_unread: bool,
 }
 
 /// In which way an agent does not get on.

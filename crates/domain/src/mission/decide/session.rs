@@ -286,7 +286,7 @@ pub(super) fn stuck(draft: &mut Draft<'_>, assignment: AssignmentId, attempt: u3
     if draft.state.is_frozen(place) || draft.state.stop.is_some() {
         return;
     }
-    let Stuck { kind, evidence } = stuck;
+    let Stuck { kind, evidence, is_unread } = stuck;
     let (mission, evidence) = (draft.state.id, one_line(&evidence, 300));
     if !draft.state.slots[place].nudged {
         let text = nudge(kind, &evidence);
@@ -304,11 +304,12 @@ pub(super) fn stuck(draft: &mut Draft<'_>, assignment: AssignmentId, attempt: u3
         StuckKind::NoProgress => Hold::NoProgress,
     };
     let was = draft.frozen();
+    let told = if is_unread { "and has not read that it was told so" } else { "and was told so" };
     draft.record(Event::MissionHeld(MissionHeld {
         mission,
         hold,
         assignment: Some(assignment),
-        why: format!("{} does not get on, and was told so: {evidence}", draft.assignment(place).name),
+        why: format!("{} does not get on, {told}: {evidence}", draft.assignment(place).name),
         spared: Vec::new(),
         time_left_us: None,
     }));

@@ -452,7 +452,11 @@ fn an_agent_that_gets_nowhere_is_told_then_held() {
     world.finish("plan", Outcome::Done);
     let (assignment, session) = (world.id("api"), world.session("api"));
     let stuck = |world: &mut World| {
-        let stuck = Stuck { kind: StuckKind::Loop, evidence: "the same call 5 times: ls".to_owned() };
+        let stuck = Stuck {
+            kind: StuckKind::Loop,
+            evidence: "the same call 5 times: ls".to_owned(),
+            is_unread: false,
+        };
         world.give(Input::Stuck { assignment, attempt: 1, stuck }).unwrap();
     };
     stuck(&mut world);

@@ -325,7 +325,8 @@ fn act(world: &mut World, what: Do, step: usize) {
         Do::Stuck(n) => {
             let Some(session) = live(world, n) else { return };
             let (assignment, attempt) = (world.live[&session].assignment, world.live[&session].attempt);
-            let stuck = Stuck { kind: StuckKind::NoProgress, evidence: "60 calls".to_owned() };
+            let stuck =
+                Stuck { kind: StuckKind::NoProgress, evidence: "60 calls".to_owned(), is_unread: false };
             world.give(Input::Stuck { assignment, attempt, stuck }).unwrap();
         }
         Do::GetsOn(n) => {
