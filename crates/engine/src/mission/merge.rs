@@ -135,7 +135,7 @@ impl Engine {
         (old, commit): (&str, &str),
         by: &By,
     ) -> Result<String, String> {
-        let args = [into, old, commit].map(str::to_owned).to_vec();
+        let args = [into, old, commit, state.name().as_str()].map(str::to_owned).to_vec();
         let wanted = script(state.campaign(), MOVE, args);
         // Any merge of the mission: the one before it may have been begun by a daemon that died.
         let lock = self.lock_of(state.id(), Errand::Merge { attempt: 0 });

@@ -450,6 +450,7 @@ fn what_a_mission_left_behind_goes_when_nothing_would_be_lost() {
     // Its record and its report stay.
     assert!(ok(&home, &["mission", "report", "leave"]).starts_with("# Mission leave: completed"));
     assert!(ok(&home, &["mission", "logs", "leave"]).contains("archived"));
+    assert!(ok(&home, &["mission", "rm", "leave", "-y"]).contains("nothing was left"));
 }
 
 #[test]
