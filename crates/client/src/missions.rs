@@ -1,9 +1,9 @@
 //! Missions: teams of agents with one objective.
 
 use ostler_domain::{
-    Kind, Reason, Refusal,
+    Kind, Reason, Refusal, Time,
     limits::PAGE_MOST,
-    mission::{Filter, Listed as Mission, State},
+    mission::{Filter, Listed as Mission, Standing, State},
     query::{Listed, Page},
 };
 use ostler_wire::{
@@ -49,6 +49,7 @@ impl Client {
         Kind::AssignmentsAdded,
         Kind::AssignmentsRemoved,
         Kind::AssignmentNudged,
+        Kind::AssignmentBegan,
         Kind::AssignmentUnstuck,
         Kind::CollisionForecast,
         Kind::MergeStarted,
@@ -141,6 +142,17 @@ impl Client {
             state.price(rows.into_iter().map(|row| (row.id, row.spent)));
         }
         Ok((state, last))
+    }
+
+    /// A mission's report as it is at this moment, in markdown, and the state that it is about.
+    pub async fn mission_report(&self, who: &str, now: Time) -> Result<(State, String), Error> {
+        let id = self.mission(who).await?.mission.id.to_string();
+        let (state, _) = self.mission_state(&id).await?;
+        // Later than the events, or an attempt that ended in between would be in neither.
+        let rows = self.mission(&id).await?.assignments;
+        let known = rows.into_iter().map(|row| (row.id, Standing { status: row.status, spent: row.spent }));
+        let report = state.report(now, &known.collect());
+        Ok((state, report))
     }
 
     /// Says what a request would have run, and what that would cost, or that it would be refused. Changes nothing.

@@ -61,6 +61,11 @@ pub const MEMORY_LOOK: Duration = Duration::from_secs(1);
 /// A campaign with more entries, or one that takes longer to look through, cannot be searched for hidden files.
 pub const SCAN_ENTRIES: usize = 2_000_000;
 pub const SCAN_TIME: Duration = Duration::from_secs(30);
+/// What the repository knows of a work tree that an agent made in its sandbox's memory is copied there: an index of half a
+/// million files, for so many trees, and the directories of its logs.
+pub const OWN_TREE_BYTES: u64 = 128 * 1024 * 1024;
+pub const OWN_TREES: usize = 8;
+pub const OWN_TREE_DEPTH: u32 = 8;
 /// Hidden files of one campaign. Each takes a mount, of which the kernel gives a sandbox a hundred thousand.
 pub const MASKS: usize = 20_000;
 /// Below a directory with a longer path nothing can be looked for: a path has at most 4096 bytes.
@@ -476,6 +481,8 @@ pub const MISSION_RETRIES_MOST: u32 = 20;
 /// Between two tries of an assignment: first, and longest; doubled in between.
 pub const MISSION_RETRY_FIRST: Duration = Duration::from_secs(5);
 pub const MISSION_RETRY_LONGEST: Duration = Duration::from_secs(300);
+/// How long a member's session must have been in the line for a place to be told of: whatever is shorter is its start.
+pub const MISSION_WAIT_TOLD: Duration = Duration::from_secs(1);
 /// How often a session that could not be created for a passing reason is tried again.
 pub const MISSION_START_TRIES: u32 = 5;
 /// Assignments that agents may add to a mission, and how deep, where its plan does not say.

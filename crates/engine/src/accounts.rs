@@ -162,7 +162,7 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
 }
 
 /// Waits until other prices hold than these.
-async fn repriced(shared: &Shared, known: &Arc<PriceBook>) {
+pub(crate) async fn repriced(shared: &Shared, known: &Arc<PriceBook>) {
     loop {
         sleep(PRICES_LOOK).await;
         if !Arc::ptr_eq(&shared.prices.current(), known) {

@@ -36,6 +36,7 @@ mod sources;
 mod fingerprint;
 mod git_links;
 mod masks;
+mod own_trees;
 mod scan;
 mod tooling;
 mod work_tree;

@@ -149,8 +149,12 @@ impl Place<'_> {
 
     /// Whether the directory of a further work tree says that the tree is outside of the campaign.
     pub(crate) fn is_elsewhere(&self, worktree: &Path) -> bool {
-        let tree = self.text(&worktree.join("gitdir"));
-        tree.is_some_and(|tree| self.follow(worktree, tree.trim()).is_none())
+        self.tree_of(worktree).is_some_and(|tree| self.follow(worktree, &tree).is_none())
+    }
+
+    /// The `.git` of the tree that the directory of a further work tree names.
+    pub(crate) fn tree_of(&self, worktree: &Path) -> Option<String> {
+        Some(self.text(&worktree.join("gitdir"))?.trim().to_owned())
     }
 
     pub(crate) fn kind(&self, path: &Path) -> Option<FileType> {

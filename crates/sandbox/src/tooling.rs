@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ostler_domain::confinement::{self, Protect};
-use ostler_domain::limits::{PLACEHOLDER_WAIT, TAMPER_ENTRIES};
+use ostler_domain::limits::{OWN_TREES, PLACEHOLDER_WAIT, TAMPER_ENTRIES};
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, linkat, mkdirat, openat,
     renameat_with, unlinkat,
@@ -24,6 +24,7 @@ use crate::git_links::GitLinks;
 use crate::links::follow;
 use crate::log::log;
 use crate::mounts::{self, READ_ONLY, WRITABLE};
+use crate::own_trees;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::repositories::{COMMONDIR, CONFIG_WORKTREE, Place, Repositories, WORKTREES};
 
@@ -99,8 +100,8 @@ pub(crate) struct Tooling {
     before: BTreeMap<PathBuf, Before>,
     made: Vec<Made>,
     links: GitLinks,
-    /// Directories of work trees that lie elsewhere.
-    work_trees: BTreeSet<PathBuf>,
+    /// The file systems in memory with which the agent goes on in trees of its own.
+    own_trees: BTreeSet<u64>,
     /// Every `.git` that was there, and the directory that it stood for, if there was one.
     repositories: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     /// Links that were removed, or put back.
@@ -137,7 +138,7 @@ impl Tooling {
             before: BTreeMap::new(),
             made: Vec::new(),
             links: GitLinks::default(),
-            work_trees: BTreeSet::new(),
+            own_trees: BTreeSet::new(),
             repositories: BTreeMap::new(),
             removed: BTreeSet::new(),
         };
@@ -218,16 +219,27 @@ impl Tooling {
         Ok(tooling)
     }
 
-    /// What git knows of work trees outside of the campaign is read-only, also of those that are made meanwhile: others work
-    /// in them, and git there believes it.
+    /// What git knows of work trees outside of the campaign is closed, also of those that are made meanwhile: others work in
+    /// them, and git there believes it. Of a tree in the sandbox's own memory the agent goes on with a copy.
     fn close_work_trees(&mut self) -> Result<(), Refusal> {
         let place = Place { root: self.root.as_fd(), path: &self.root_path };
         let all = self.links.git().iter().flat_map(|git| place.entries(&git.join(WORKTREES)));
-        let new: Vec<PathBuf> =
-            all.filter(|tree| !self.work_trees.contains(tree) && place.is_elsewhere(tree)).collect();
-        for tree in new {
-            self.over_itself(&tree, READ_ONLY)?;
-            self.work_trees.insert(tree);
+        let is_open = |tree: &PathBuf| {
+            place.is_elsewhere(tree) && !own_trees::is_covered(place.root, tree, &self.own_trees)
+        };
+        let open: Vec<PathBuf> = all.filter(is_open).collect();
+        for entry in open {
+            let tree = place.tree_of(&entry).filter(|_| self.own_trees.len() < OWN_TREES);
+            if tree.is_some_and(|tree| own_trees::is_here(&tree, &self.root_path.join(&entry))) {
+                match own_trees::cover_with_copy(place.root, &entry) {
+                    Ok(memory) => {
+                        self.own_trees.insert(memory);
+                        continue;
+                    }
+                    Err(error) => log!("warden: {} is not copied, and is closed: {error}", entry.display()),
+                }
+            }
+            self.over_itself(&entry, READ_ONLY)?;
         }
         Ok(())
     }
@@ -331,15 +343,16 @@ impl Tooling {
 
     /// Takes away links that git on the host would write through, and puts back those by which it finds repositories.
     pub(crate) fn put_right(&mut self) {
-        // One that is just being made, or just going, is looked at again soon.
-        if let Err(refusal) = self.close_work_trees() {
-            log!("warden: {refusal}");
-        }
         for link in self.links.put_right(self.root.as_fd()) {
             log!("warden: put right {}, a link that git on the host would follow", link.display());
             if self.removed.len() < TAMPER_ENTRIES {
                 self.removed.insert(link);
             }
+        }
+        // Behind the links, which nobody takes away once it is closed. One that is just being made, or just going, is
+        // looked at again soon.
+        if let Err(refusal) = self.close_work_trees() {
+            log!("warden: {refusal}");
         }
     }
 

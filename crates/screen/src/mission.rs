@@ -3,6 +3,8 @@
 pub mod list;
 pub mod show;
 
+use std::time::Duration;
+
 use ostler_domain::{AssignmentId, Event, mission::AssignmentStatus, text::one_line};
 
 use super::activity::Told;
@@ -110,6 +112,10 @@ pub fn tell_with(event: &Event, name: impl Fn(AssignmentId) -> String) -> Told {
         Event::AssignmentNudged(nudged) => {
             let text = because(name(nudged.assignment), &nudged.evidence);
             Told::new("nudged", text).tone(Tone::Warn)
+        }
+        Event::AssignmentBegan(began) => {
+            let waited = words::took(Duration::from_micros(began.waited_us));
+            Told::new("begins", format!("{} after {waited} in the line", name(began.assignment))).faint()
         }
         Event::AssignmentUnstuck(unstuck) => Told::new("gets on", name(unstuck.assignment)).faint(),
         Event::CollisionForecast(forecast) => {

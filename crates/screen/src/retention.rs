@@ -145,6 +145,9 @@ pub fn done(entry: &Entry, now: Time) -> Line {
 
 /// `archived: shared directory 12 KiB → 3 KiB, 3 work trees removed`.
 pub fn cleared(step: &MissionStep) -> String {
+    if (step.bytes, step.archived_bytes, step.worktrees) == (0, 0, 0) {
+        return "nothing was left to archive or to remove".to_owned();
+    }
     let (from, to) = (words::bytes(step.bytes), words::bytes(step.archived_bytes));
     let trees = words::plural(u64::from(step.worktrees), "work tree", "work trees");
     format!("archived: shared directory {from} → {to}, {trees} removed")

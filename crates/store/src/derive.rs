@@ -96,6 +96,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::AssignmentsAdded
         | Kind::AssignmentsRemoved
         | Kind::AssignmentNudged
+        | Kind::AssignmentBegan
         | Kind::AssignmentUnstuck
         | Kind::CollisionForecast
         | Kind::MergeStarted

@@ -128,6 +128,16 @@ pub struct AssignmentEnded {
     pub took_us: Option<u64>,
 }
 
+/// Its session was in the line for a place until now. That is no time of its work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AssignmentBegan {
+    pub mission: MissionId,
+    pub assignment: AssignmentId,
+    pub attempt: u32,
+    pub session: SessionId,
+    pub waited_us: u64,
+}
+
 /// They are to be done after all: a person asked for it. A mission that was over goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AssignmentsReopened {
@@ -350,6 +360,7 @@ impl Event {
             Event::MissionEnded(body) => body.mission,
             Event::AssignmentsReady(body) => body.mission,
             Event::AssignmentStarted(body) => body.mission,
+            Event::AssignmentBegan(body) => body.mission,
             Event::AssignmentMoved(body) => body.mission,
             Event::AssignmentCheckStarted(body) => body.mission,
             Event::AssignmentRetried(body) => body.mission,

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     AssignmentId, SessionId, Time,
     event::{
-        AssignmentEnded, AssignmentRetried, AssignmentStarted, AssignmentsAdded, AssignmentsReopened, Event,
-        MissionCreated, MissionHeld,
+        AssignmentBegan, AssignmentEnded, AssignmentRetried, AssignmentStarted, AssignmentsAdded,
+        AssignmentsReopened, Event, MissionCreated, MissionHeld,
     },
     limits::COLLISIONS,
 };
@@ -136,6 +136,7 @@ impl State {
                 }
             }
             Event::AssignmentStarted(started) => self.started(at, started),
+            Event::AssignmentBegan(began) => self.began(began),
             Event::AssignmentMoved(moved) => self.change(moved.assignment, |slot| {
                 if let Step::Running { session, .. } = &mut slot.step {
                     *session = moved.session;
@@ -253,6 +254,22 @@ impl State {
             slot.started_at.get_or_insert(at);
             slot.go_on(at);
             slot.nudged = false;
+        });
+    }
+
+    fn began(&mut self, began: &AssignmentBegan) {
+        let waited = std::time::Duration::from_micros(began.waited_us);
+        self.change(began.assignment, |slot| {
+            slot.begun = Some(began.session);
+            if slot.sessions.len() > 1 {
+                slot.stood_us = slot.stood_us.saturating_add(began.waited_us);
+                return;
+            }
+            // All that was before is no time of it, pauses included.
+            slot.started_at = slot.started_at.map(|at| at.plus(waited));
+            slot.stood_us = 0;
+            slot.stands_since =
+                slot.stands_since.max(slot.started_at.filter(|_| slot.stands_since.is_some()));
         });
     }
 
@@ -402,6 +419,7 @@ impl State {
                 started_at: None,
                 stood_us: 0,
                 stands_since: None,
+                begun: None,
                 held: None,
                 nudged: false,
                 unmet,

@@ -112,7 +112,7 @@ fn node(state: &State, place: usize, now: Time, doing: impl Fn(SessionId) -> Opt
         known => known,
     };
     let mut text = status.sign().to_string();
-    if let Some(took) = slot.took(now) {
+    if let Some(took) = slot.took(now).filter(|_| slot.has_begun(status)) {
         let _ = write!(text, " {}", short_span(took));
     }
     let tokens = slot.spent.usage.total().saturating_add(doing.tokens);

@@ -32,6 +32,8 @@ pub enum Input {
     Request(Request, By),
     /// The attempt's session exists. Another one than was asked for is one that goes on with it.
     SessionStarted { assignment: AssignmentId, attempt: u32, session: SessionId },
+    /// The agent of the attempt's session starts, which was in the line for a place for so long.
+    SessionBegan { assignment: AssignmentId, attempt: u32, session: SessionId, waited: Duration },
     /// The attempt's session could not be created.
     StartRefused {
         assignment: AssignmentId,
@@ -151,6 +153,8 @@ pub struct Stuck {
     pub kind: StuckKind,
     /// `the same call 5 times: cargo test`.
     pub evidence: String,
+    /// It was told so before, and has not got the message by now.
+    pub is_unread: bool,
 }
 
 /// In which way an agent does not get on.

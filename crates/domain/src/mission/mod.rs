@@ -50,6 +50,7 @@ pub use key::Key;
 pub use listed::{Counts, Filter, Listed, Membership};
 pub use plan::{Fault, Faults, Member, Plan, Work};
 pub use progress::{Progress, RoleCount};
+pub use report::Standing;
 pub use slots::Slots;
 pub use state::{Collision, Merging, Slot, State, Step};
 pub use succession::Succession;

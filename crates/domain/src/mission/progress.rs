@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{AssignmentStatus, State};
+use crate::SessionId;
 
 /// How many assignments stand how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,10 +51,15 @@ impl Progress {
 
 impl State {
     pub fn progress(&self) -> Progress {
+        self.progress_beside(|_| false)
+    }
+
+    /// The same where it is known whose sessions wait for a place.
+    pub fn progress_beside(&self, is_waiting: impl Fn(SessionId) -> bool) -> Progress {
         let mut progress = Progress::default();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, slot) in self.slots.iter().enumerate().filter(|(_, slot)| !slot.removed) {
-            let (role, status) = (slot.assignment.role.as_str(), self.status_of(place));
+            let (role, status) = (slot.assignment.role.as_str(), self.status_beside(place, &is_waiting));
             progress.all.add(status);
             let at = *places.entry(role).or_insert_with(|| {
                 progress.roles.push((role.to_owned(), RoleCount::default()));

@@ -1,29 +1,46 @@
 //! The closing report: what was asked for, what came of it, what it cost, in markdown.
 
-use std::{collections::BTreeSet, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
-use super::{AssignmentStatus, Merging, State, words::short_span};
+use super::{AssignmentStatus, Merging, Slot, Spent, State, words::short_span};
 use crate::{
-    Time,
+    AssignmentId, Time,
     text::{one_line, visible},
 };
 
 /// How much of a result the report has.
 const RESULT_CHARS: usize = 2_000;
 
+/// How an assignment stands, and what it has used by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub status: AssignmentStatus,
+    pub spent: Spent,
+}
+
 impl State {
-    /// The report as it is at this moment; the mission need not be over.
-    pub fn report(&self, now: Time) -> String {
+    /// The report as it is at this moment. The mission need not be over: `known` is how its assignments stand by now and what
+    /// they have used, of which a mission's events have only what ended.
+    pub fn report(&self, now: Time, known: &BTreeMap<AssignmentId, Standing>) -> String {
+        let of = |(place, slot): (usize, &Slot)| {
+            let known = known.get(&slot.assignment.id).copied();
+            known.unwrap_or(Standing { status: self.status_of(place), spent: slot.spent })
+        };
+        let each: Vec<Standing> = self.slots.iter().enumerate().map(of).collect();
         let mut text = String::new();
-        self.report_head(&mut text, now);
-        self.report_table(&mut text, now);
+        self.report_head(&mut text, now, &each);
+        self.report_table(&mut text, now, &each);
         self.report_results(&mut text);
         self.report_rest(&mut text);
         text
     }
 
-    fn report_head(&self, text: &mut String, now: Time) {
-        let (progress, spent) = (self.progress(), self.spent());
+    fn report_head(&self, text: &mut String, now: Time, each: &[Standing]) {
+        let (progress, mut spent) = (self.progress(), Spent::default());
+        each.iter().for_each(|one| spent += one.spent);
         let why = self.over.as_ref().map(|over| over.why.as_str()).filter(|why| !why.is_empty());
         let why = why.map_or(String::new(), |why| format!(": {}", line(why)));
         let _ = writeln!(text, "# Mission {}: {}{why}\n", self.name, self.status().as_str());
@@ -60,15 +77,15 @@ impl State {
             "- used: {} input, {} cache read, {} cache write, {} output tokens",
             usage.input, usage.cache_read, usage.cache_write, usage.output
         );
-        let _ = writeln!(text, "- cost: {}", spent.cost_words(&self.unpriced_models()));
+        let _ = writeln!(text, "- cost: {}", spent.cost_words(&self.unpriced_models(each)));
         if let Some(budget) = self.budget {
             let _ = writeln!(text, "- budget: {budget}");
         }
     }
 
     /// The models of what has no price.
-    fn unpriced_models(&self) -> String {
-        let unpriced = self.slots.iter().enumerate().filter(|(_, slot)| slot.spent.unpriced);
+    fn unpriced_models(&self, each: &[Standing]) -> String {
+        let unpriced = each.iter().enumerate().filter(|(_, one)| one.spent.unpriced);
         let models: BTreeSet<String> = unpriced.map(|(place, _)| self.model_words(place)).collect();
         models.into_iter().collect::<Vec<_>>().join(", ")
     }
@@ -83,15 +100,16 @@ impl State {
         }
     }
 
-    fn report_table(&self, text: &mut String, now: Time) {
+    fn report_table(&self, text: &mut String, now: Time, each: &[Standing]) {
         text.push_str(
             "\n## Assignments\n\n| name | role | state | tries | time | tokens | cost | session |\n",
         );
         text.push_str("|---|---|---|---|---|---|---|---|\n");
-        for (place, slot) in self.slots.iter().enumerate() {
-            let took = slot.took(now).map_or_else(|| "–".to_owned(), short_span);
+        for (place, (slot, one)) in self.slots.iter().zip(each).enumerate() {
+            let Standing { status, spent } = *one;
+            let took =
+                slot.took(now).filter(|_| slot.has_begun(status)).map_or_else(|| "–".to_owned(), short_span);
             let session = slot.sessions.last().map_or_else(|| "–".to_owned(), ToString::to_string);
-            let status = self.status_of(place);
             let _ = writeln!(
                 text,
                 "| {} | {} | {} {} | {} | {took} | {} | {} | {session} |",
@@ -100,8 +118,8 @@ impl State {
                 status.sign(),
                 status.as_str(),
                 slot.attempt,
-                slot.spent.usage.total(),
-                slot.spent.cost_words(&self.model_words(place))
+                spent.usage.total(),
+                spent.cost_words(&self.model_words(place))
             );
         }
     }

@@ -65,8 +65,10 @@ pub struct Slot {
     /// Why the last attempt came to nothing.
     pub trouble: Option<Arc<str>>,
     pub spent: Spent,
-    /// When its first attempt began.
+    /// When its first attempt began to work.
     pub started_at: Option<Time>,
+    /// The session whose wait for a place was taken out of its time.
+    pub(super) begun: Option<SessionId>,
     /// How long it stood still since then, and since when it does; none while it does not.
     pub(super) stood_us: u64,
     pub(super) stands_since: Option<Time>,
@@ -230,12 +232,17 @@ impl Slot {
         self.removed || self.end().is_some_and(|end| end.status == AssignmentStatus::Completed)
     }
 
-    /// How long it has taken, all attempts together and the time between them; pauses do not count.
+    /// How long it has taken, all attempts together and the time between them; pauses and waits for a place do not count.
     pub fn took(&self, now: Time) -> Option<Duration> {
         let end = self.end().map_or(now, |end| end.at);
         let stands = self.stands_since.map_or(Duration::ZERO, |since| end.since(since));
         let stood = Duration::from_micros(self.stood_us).saturating_add(stands);
         self.started_at.map(|start| end.since(start).saturating_sub(stood))
+    }
+
+    /// It has worked, or does, if this is how it stands.
+    pub fn has_begun(&self, status: AssignmentStatus) -> bool {
+        status != AssignmentStatus::Ready || self.sessions.len() > 1
     }
 
     /// Its time stops.
@@ -381,6 +388,16 @@ impl State {
             Step::Checking { .. } if self.is_still() => AssignmentStatus::Paused,
             Step::Running { .. } | Step::Checking { .. } => AssignmentStatus::Running,
             Step::Over(end) => end.status,
+        }
+    }
+
+    /// The same where it is known whose sessions wait for a place: they are ready, as those are that have no session yet.
+    pub fn status_beside(&self, place: usize, is_waiting: impl Fn(SessionId) -> bool) -> AssignmentStatus {
+        match self.status_of(place) {
+            AssignmentStatus::Running if self.slots[place].session().is_some_and(is_waiting) => {
+                AssignmentStatus::Ready
+            }
+            known => known,
         }
     }
 

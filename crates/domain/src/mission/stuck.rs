@@ -86,6 +86,8 @@ enum Told {
     No,
     /// It was told, and has not got the message: these calls were made without it.
     Unread(u32),
+    /// It has not got the message after so many calls: it may be one that can be told nothing within a turn.
+    Unheard,
     Read,
 }
 
@@ -99,7 +101,7 @@ impl Watch {
             return if was_told { Seen::GotOn } else { Seen::Nothing };
         }
         if let Told::Unread(calls) = self.told {
-            self.told = if calls + 1 < NUDGE_UNREAD_CALLS { Told::Unread(calls + 1) } else { Told::Read };
+            self.told = if calls + 1 < NUDGE_UNREAD_CALLS { Told::Unread(calls + 1) } else { Told::Unheard };
             return Seen::Nothing;
         }
         if self.recent.len() == LOOP_WINDOW {
@@ -123,17 +125,18 @@ impl Watch {
     }
 
     fn stuck(&self, shown: &str) -> Option<Stuck> {
-        let shown = one_line(shown, 120);
+        let (shown, is_unread) = (one_line(shown, 120), self.told == Told::Unheard);
         if let Some((steps, times)) = self.repeats() {
             let evidence = match steps {
                 1 => format!("the same call with the same result {times} times: {shown}"),
                 steps => format!("the same {steps} calls {times} times, the last: {shown}"),
             };
-            return Some(Stuck { kind: StuckKind::Loop, evidence });
+            return Some(Stuck { kind: StuckKind::Loop, evidence, is_unread });
         }
         (self.fruitless >= NO_PROGRESS_CALLS).then(|| Stuck {
             kind: StuckKind::NoProgress,
             evidence: format!("{} calls without a new file, commit or result", self.fruitless),
+            is_unread,
         })
     }
 
@@ -145,7 +148,7 @@ impl Watch {
 
     /// What it was told has reached the agent: what it does from now on counts.
     pub fn heard(&mut self) {
-        if matches!(self.told, Told::Unread(_)) {
+        if matches!(self.told, Told::Unread(_) | Told::Unheard) {
             self.told = Told::Read;
         }
     }
@@ -205,6 +208,12 @@ mod tests {
         let mut watch = Watch::default();
         assert_eq!(again(&mut watch), LOOP_REPEATS);
         assert_eq!(again(&mut watch), NUDGE_UNREAD_CALLS + LOOP_REPEATS, "an agent that cannot be told");
+        let mut deaf = Watch::default();
+        let mut told = (0..200).filter_map(|_| match seen(&mut deaf, "test", "same") {
+            Seen::Stuck { stuck, .. } => Some(stuck.is_unread),
+            Seen::Nothing | Seen::GotOn => None,
+        });
+        assert_eq!((told.next(), told.next()), (Some(false), Some(true)), "which is said");
         let mut watch = Watch::default();
         again(&mut watch);
         (0..3).for_each(|_| assert_eq!(call(&mut watch, "test", "same"), None));

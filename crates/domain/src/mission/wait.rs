@@ -1,6 +1,6 @@
 //! What an assignment, or the whole mission, waits for. Nothing waits without a reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Asked, Hold, Merging, Spent, State,
@@ -22,6 +22,8 @@ pub struct Beside {
     pub halted: bool,
     /// Why members' sessions that are created have not been started.
     pub in_line: BTreeMap<SessionId, String>,
+    /// Those that are in the line for a place: their agents have not begun.
+    pub waiting: BTreeSet<SessionId>,
     /// What members' sessions ask of people.
     pub asked: BTreeMap<SessionId, Vec<Asked>>,
     /// What the attempts that run have used so far, by the session that works on them.

@@ -240,6 +240,7 @@ pub fn erased(event: Event) -> Event {
         | Event::AssignmentsAdded(_)
         | Event::AssignmentsRemoved(_)
         | Event::AssignmentNudged(_)
+        | Event::AssignmentBegan(_)
         | Event::AssignmentUnstuck(_)
         | Event::CollisionForecast(_)
         | Event::MergeStarted(_)

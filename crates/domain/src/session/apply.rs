@@ -448,6 +448,7 @@ impl State {
             | Event::AssignmentsAdded(_)
             | Event::AssignmentsRemoved(_)
             | Event::AssignmentNudged(_)
+            | Event::AssignmentBegan(_)
             | Event::AssignmentUnstuck(_)
             | Event::CollisionForecast(_)
             | Event::MergeStarted(_)

@@ -43,12 +43,17 @@ pub(super) struct Look {
 }
 
 impl Shared {
-    /// Snapshot of what a session finds. Its agent waits for that, but not for long.
+    /// Snapshot of what a session finds, unless an earlier attempt to start it came that far. Its agent waits for that, but
+    /// not for long.
     pub(crate) async fn snapshot_at_start(self: &Arc<Self>, created: &Created) {
-        if super::is_written_down(Path::new(&created.config.working_dir), created.policy.snapshots) {
-            let looking = self.look_later(created, 0, Cause::Start);
-            let _ = timeout(SNAPSHOT_START_WAIT, looking).await;
+        if !super::is_written_down(Path::new(&created.config.working_dir), created.policy.snapshots) {
+            return;
         }
+        if self.store.snapshots(created.id).await.is_ok_and(|known| !known.is_empty()) {
+            return;
+        }
+        let looking = self.look_later(created, 0, Cause::Start);
+        let _ = timeout(SNAPSHOT_START_WAIT, looking).await;
     }
 
     /// Snapshot of what a turn left. Nobody waits for it.
@@ -232,6 +237,35 @@ impl Engine {
         Ok(Tree { worktree, ..tree })
     }
 
+    /// Sees what the last turn of a session that has ended left in a tree of its own, where the daemon that was to look
+    /// died before: whoever is handed its work is handed all of it.
+    pub(crate) async fn see_last_turn(&self, view: &View) -> Result<(), Refusal> {
+        let (over, store) = (turns_over(view), &self.shared.store);
+        if view.worktree.is_none() || view.outcome.is_none() || over == 0 {
+            return Ok(());
+        }
+        let seen = self.settled_work(view).await?.snapshots.into_iter().any(|taken| taken.turn >= over);
+        // What is there by now may be another's.
+        if seen || store.continued_by(view.id).await?.is_some() {
+            return Ok(());
+        }
+        if let Some(created) = self.looked_after(view).await? {
+            let _ = self.shared.look_later(&created, over, Cause::Turn).await;
+        }
+        Ok(())
+    }
+
+    /// A session of whose tree there are snapshots, or will be.
+    async fn looked_after(&self, view: &View) -> Result<Option<Created>, Refusal> {
+        if view.sandbox != Sandbox::On {
+            return Ok(None);
+        }
+        let loaded = self.shared.store.load_session(view.id).await?;
+        let created = loaded.map(|loaded| loaded.state.created().clone());
+        let tree = Path::new(&view.working_dir);
+        Ok(created.filter(|created| super::is_written_down(tree, created.policy.snapshots)))
+    }
+
     pub(super) async fn settled_work(&self, view: &View) -> Result<Tree, Refusal> {
         let mut published = self.shared.store.published();
         let settles = async {
@@ -239,8 +273,11 @@ impl Engine {
                 published.borrow_and_update();
                 let snapshots = self.shared.store.snapshots(view.id).await?;
                 let last = snapshots.iter().map(|snapshot| snapshot.turn).max();
-                // Whoever has none from its start has no tree to look at.
-                let is_settled = last.is_none_or(|last| last >= turns_over(view));
+                let is_settled = match last {
+                    Some(last) => last >= turns_over(view),
+                    // Nobody looks, or the first look takes longer than its agent waited for it.
+                    None => !self.may_settle(view) || self.looked_after(view).await?.is_none(),
+                };
                 if is_settled || !self.may_settle(view) || published.changed().await.is_err() {
                     return Ok::<_, Refusal>(snapshots);
                 }

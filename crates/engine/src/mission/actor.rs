@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    sync::Arc,
     time::Duration,
 };
 
@@ -9,7 +10,8 @@ use ostler_domain::{
     Deadline, Event, Kind, Refusal, SessionId, Time,
     budget::Used,
     event::By,
-    mission::{Context, Decision, Effect, Input, Request, State, decide, effects_to_repeat},
+    mission::{Context, Decision, Effect, Hold, Input, Request, State, decide, effects_to_repeat},
+    price::PriceBook,
     provider::CallerKeys,
     query::EventFilter,
 };
@@ -25,7 +27,7 @@ use super::{
     progress::{Progress, Suspect},
     shared_dir,
 };
-use crate::{Engine, Watch, clock::entropy};
+use crate::{Engine, Watch, accounts, clock::entropy};
 
 /// Pause before the log is looked at again, or something is decided again, when that failed.
 pub(super) const AFTER_FAILURE: Duration = Duration::from_secs(2);
@@ -35,6 +37,7 @@ const LOOK: Duration = Duration::from_secs(60);
 /// What is told of members' sessions that a mission has to know.
 const TELLING: &[Kind] = &[
     Kind::SessionCreated,
+    Kind::SessionStarting,
     Kind::SessionStopped,
     Kind::SessionFailed,
     Kind::UsageRecorded,
@@ -83,8 +86,9 @@ pub(super) struct Actor {
     /// Its own inbox, for what effects come to. Weak: an actor whose mission is over ends when nobody asks any more.
     own: mpsc::WeakSender<Command>,
     inbox: mpsc::Receiver<Command>,
-    /// What each session of the mission has used.
+    /// What each session of the mission has used, at these prices.
     pub(super) used: HashMap<SessionId, Used>,
+    pub(super) prices: Arc<PriceBook>,
     /// Sessions that are paused, and those that the mission paused itself.
     pub(super) paused: BTreeSet<SessionId>,
     pub(super) frozen: BTreeSet<SessionId>,
@@ -113,7 +117,7 @@ impl Actor {
         watch: Watch,
         (own, inbox): (mpsc::WeakSender<Command>, mpsc::Receiver<Command>),
     ) -> Self {
-        let halt = engine.shared.halt.subscribe();
+        let (halt, prices) = (engine.shared.halt.subscribe(), engine.shared.prices.current());
         Self {
             engine,
             state,
@@ -122,6 +126,7 @@ impl Actor {
             own,
             inbox,
             used: HashMap::new(),
+            prices,
             paused: BTreeSet::new(),
             frozen: BTreeSet::new(),
             wake: None,
@@ -140,7 +145,7 @@ impl Actor {
             sleep(AFTER_FAILURE).await;
         }
         loop {
-            let until = self.next_look();
+            let (until, is_held) = (self.next_look(), self.is_held_for_money());
             tokio::select! {
                 command = self.inbox.recv() => match command {
                     Some(command) => self.heed(command).await,
@@ -162,6 +167,11 @@ impl Actor {
                         self.looked = Instant::now();
                         self.look_again().await;
                     }
+                    self.take(Input::Tick).await;
+                }
+                // What was held for want of a price may go on.
+                () = accounts::repriced(&self.engine.shared, &self.prices), if is_held => {
+                    self.take_prices().await;
                     self.take(Input::Tick).await;
                 }
                 // What waited for the end of a halt goes on.
@@ -188,6 +198,20 @@ impl Actor {
         Ok(())
     }
 
+    fn is_held_for_money(&self) -> bool {
+        self.state.hold().is_some_and(|held| held.hold == Hold::Budget)
+    }
+
+    /// Counts anew where other prices hold than it was counted with: what has ended, or is frozen, has no news of its own.
+    async fn take_prices(&mut self) {
+        if Arc::ptr_eq(&self.prices, &self.engine.shared.prices.current()) {
+            return;
+        }
+        if let Err(refusal) = self.count_all().await {
+            tracing::warn!(mission = %self.state.id(), %refusal, "what it has used is not known at the prices of now");
+        }
+    }
+
     fn next_look(&self) -> Instant {
         let now = self.engine.shared.clock.now();
         let left = self.wake.as_ref().map(|wake| wake.remaining(&now)).unwrap_or(LOOK);
@@ -210,6 +234,7 @@ impl Actor {
             Command::Suspected(suspect) => self.judge(suspect).await,
             Command::Request { request, by, keys, done, reply } => {
                 self.keys = keys.and(std::mem::take(&mut self.keys));
+                self.take_prices().await;
                 let answer = self.decide(Input::Request(request, by), done).await;
                 let _ = reply.send(answer.map(|()| self.state.clone()));
             }

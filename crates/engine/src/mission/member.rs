@@ -163,6 +163,9 @@ impl Engine {
             outputs.extend(files.into_iter().map(named));
         }
         if let (Some(branch), Some(_)) = (&view.branch, &view.worktree) {
+            if let Err(refusal) = self.see_last_turn(view).await {
+                tracing::warn!(session = %view.id, %refusal, "what its last turn left is not known");
+            }
             let commits = self.made(view).await.commits;
             // Where they are is where its tree is now: it may have left its branch.
             let on = match self.shared.store.seen_work(view.id).await {

@@ -1,12 +1,12 @@
 //! Bringing the members' branches together, in a sandbox: first on a tree of its own, with the gate, and then into the
 //! branch, in one step.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use ostler_domain::{
     CampaignId, MissionId, Name, SessionId,
     event::By,
-    limits::{GIT_TIME, MISSION_TEXT_BYTES},
+    limits::MISSION_TEXT_BYTES,
     mission::{Errand, State, Tried},
     session::View,
     text::{head, one_line, shell_word},
@@ -22,12 +22,11 @@ use crate::{
     Change, Engine, WantedCommand,
     attended::{Attended, Course, Wishes, Work},
     git::{
-        inside::{self, Access, Ended},
+        inside::Ended,
         worktree::{Elsewhere, Left},
     },
 };
 
-const FORGET: &str = include_str!("forget_merge.sh");
 const TRY: &str = include_str!("try_merge.sh");
 const MOVE: &str = include_str!("move_branch.sh");
 /// How long a branch may take to be moved: as long as its files take to be written where it is checked out.
@@ -70,14 +69,7 @@ pub(super) async fn try_it(orders: Orders, wanted: Wanted) -> Result<Tried, Stri
         left.push(format!("do that, or discard it there, then: ostler mission retry {of}"));
         return Err(left.join("\n"));
     }
-    let engine = orders.engine.clone();
-    // What a daemon that died has left, and what is left here when it is ended.
-    engine.forget_merge(mission, campaign).await;
-    let ended = orders.run(script(campaign, TRY, args)).await;
-    if ended.is_err() {
-        engine.forget_merge(mission, campaign).await;
-    }
-    let ended = ended?;
+    let ended = orders.run(script(campaign, TRY, args)).await?;
     let said = ended.said.text();
     match said.trim().split_once(' ') {
         Some((old, commit)) if ended.status.success() => {
@@ -135,21 +127,6 @@ impl Engine {
         Ok(lines)
     }
 
-    async fn forget_merge(&self, mission: MissionId, campaign: CampaignId) {
-        let forgotten = async {
-            let campaign = self.campaign(&campaign.to_string()).await.map_err(|refusal| told(&refusal))?;
-            let root = campaign.root.path.as_str();
-            let confinement = inside::around(Path::new(root), Access::Writable, &campaign.policy.hide, None);
-            let confinement = confinement.map_err(|error| error.to_string())?;
-            let document = inside::script(confinement, FORGET, &[root, &mission.to_string()]);
-            let done = inside::run(&self.shared.program, &document, GIT_TIME, MISSION_TEXT_BYTES).await;
-            done.map(drop).map_err(|not_done| not_done.to_string())
-        };
-        if let Err(why) = forgotten.await {
-            tracing::info!(%mission, why, "a tree that is gone may still be in the list of git's work trees");
-        }
-    }
-
     /// Moves a branch to a merge, unless it has it. Says the commit, or why the branch is as it was.
     pub(super) async fn move_branch(
         &self,
@@ -158,7 +135,7 @@ impl Engine {
         (old, commit): (&str, &str),
         by: &By,
     ) -> Result<String, String> {
-        let args = [into, old, commit].map(str::to_owned).to_vec();
+        let args = [into, old, commit, state.name().as_str()].map(str::to_owned).to_vec();
         let wanted = script(state.campaign(), MOVE, args);
         // Any merge of the mission: the one before it may have been begun by a daemon that died.
         let lock = self.lock_of(state.id(), Errand::Merge { attempt: 0 });

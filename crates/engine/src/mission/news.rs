@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use ostler_domain::{
-    Event, Recorded, Refusal, SessionId,
+    Event, Kind, Recorded, Refusal, SessionId, Time,
     budget::Used,
     mission::{Input, SessionEnd, Step},
-    query::{Page, SessionFilter},
+    query::{EventFilter, Page, SessionFilter},
     session::{Outcome, Restart, View},
 };
 use tokio::time::sleep;
@@ -17,11 +17,25 @@ use super::{
 };
 use crate::{fault, restart};
 
+/// Of a session, which are few: each is one that no keeper came of.
+const STARTS: u32 = 20;
+
 impl Actor {
     /// What its sessions have used and which are paused, as the record has it.
     pub(super) async fn recall(&mut self) -> Result<(), Refusal> {
+        self.count_all().await?;
+        let frozen =
+            |place: usize| self.state.slots()[place].session().filter(|_| self.state.is_frozen(place));
+        self.frozen = (0..self.state.slots().len()).filter_map(frozen).collect();
+        Ok(())
+    }
+
+    /// Counts all of its sessions at the prices of now.
+    pub(super) async fn count_all(&mut self) -> Result<(), Refusal> {
         let filter = SessionFilter { missions: vec![self.state.id()], ..SessionFilter::default() };
         let mut page = Page::of(ostler_domain::limits::PAGE_MOST, None);
+        // Before anything is counted: what is set meanwhile is seen by the next look.
+        let prices = self.engine.shared.prices.current();
         loop {
             let listed = self.engine.shared.store.list_sessions(&filter, page).await?;
             listed.rows.iter().for_each(|view| self.count(view));
@@ -30,9 +44,7 @@ impl Actor {
                 None => break,
             }
         }
-        let frozen =
-            |place: usize| self.state.slots()[place].session().filter(|_| self.state.is_frozen(place));
-        self.frozen = (0..self.state.slots().len()).filter_map(frozen).collect();
+        self.prices = prices;
         Ok(())
     }
 
@@ -41,6 +53,7 @@ impl Actor {
         let running: Vec<SessionId> = self.state.slots().iter().filter_map(|slot| slot.session()).collect();
         for session in running {
             self.show_messages(session).await?;
+            self.began_unseen(session).await?;
             self.heard(session).await?;
         }
         Ok(())
@@ -138,6 +151,11 @@ impl Actor {
                 Some(before) if self.is_at_work(before) => self.goes_on(before).await,
                 _ => Ok(()),
             },
+            (Event::SessionStarting(starting), Some(session))
+                if starting.attempt <= 1 && self.is_at_work(session) =>
+            {
+                self.begins(session, recorded.time).await
+            }
             (Event::SessionStopped(_) | Event::SessionFailed(_), Some(session))
                 if self.is_awaited(session) =>
             {
@@ -149,6 +167,28 @@ impl Actor {
         };
         if let Err(refusal) = heard {
             tracing::warn!(mission = %self.state.id(), %refusal, "news of a session cannot be read; looked at again later");
+        }
+    }
+
+    /// A member's agent starts: what its session waited for a place is none of its time.
+    async fn begins(&mut self, session: SessionId, at: Time) -> Result<(), Refusal> {
+        let Some(view) = self.engine.shared.store.session(session).await? else { return Ok(()) };
+        let Some(place) = self.state.of_session(session) else { return Ok(()) };
+        let slot = &self.state.slots()[place];
+        let (assignment, attempt) = (slot.assignment.id, slot.attempt);
+        let waited = at.since(view.created_at);
+        self.take(Input::SessionBegan { assignment, attempt, session, waited }).await;
+        Ok(())
+    }
+
+    /// The same of one that started while nobody looked.
+    async fn began_unseen(&mut self, session: SessionId) -> Result<(), Refusal> {
+        let kinds = vec![Kind::SessionStarting];
+        let filter = EventFilter { session: Some(session), kinds, ..EventFilter::default() };
+        let starts = self.engine.shared.store.events_before(None, &filter, STARTS).await?.rows;
+        match starts.last() {
+            Some(first) => self.begins(session, first.time).await,
+            None => Ok(()),
         }
     }
 

@@ -67,6 +67,7 @@ impl Engine {
         }
         if let Some(why) = self.shared.line.why(&view.id).filter(|_| view.status == Status::Created) {
             beside.in_line.insert(view.id, why);
+            beside.waiting.insert(view.id);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use ostler_domain::{
     Reason, Refusal,
+    budget::unpriced,
     campaign::Campaign,
     conversation::Key,
     mission::{
@@ -35,6 +36,7 @@ impl Engine {
             self.settled_members(campaign, &plan.defaults, members, lines, change, &mut faults).await;
         self.limits_that_mean_nobody(&plan, lines, &mut faults)?;
         faults.extend(self.without_ground(campaign, &plan, lines).await);
+        faults.extend(self.without_price(&plan, lines));
         Ok((plan, faults))
     }
 
@@ -76,6 +78,30 @@ impl Engine {
             // Whoever cannot be looked at now may be when it is needed.
             Err(_) => Vec::new(),
         }
+    }
+
+    /// Models that are paid for by the call and have no price: a budget in dollars would hold all of it at the first one.
+    fn without_price(&self, plan: &Plan, lines: &Lines) -> Vec<Fault> {
+        let prices = self.shared.prices.current();
+        let mut faults: Vec<Fault> = Vec::new();
+        for (n, member) in plan.agents.iter().enumerate() {
+            let work = plan.work(member);
+            let mut budgets = [plan.budget, work.budget].into_iter().flatten();
+            let provider = work.provider.as_deref().and_then(|name| self.shared.provider(name).ok());
+            let counts = budgets.any(|budget| budget.dollars.is_some())
+                && provider.is_some_and(|provider| !provider.has_plans());
+            let Some(model) = work.model.as_deref().filter(|name| counts && prices.quote(name).is_none())
+            else {
+                continue;
+            };
+            let line = lines.of_setting(n, "model", true).or_else(|| lines.of(n, "name"));
+            let (why, cure) = unpriced(model);
+            let message = format!("the dollars of {} cannot be counted: {why}", member.name);
+            if faults.iter().all(|fault| fault.line != line) {
+                faults.push(Fault::new(line, message).hint(cure));
+            }
+        }
+        faults
     }
 
     /// The same with some agents of a plan that says this of all.

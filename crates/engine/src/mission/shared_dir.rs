@@ -1,6 +1,7 @@
 //! A mission's directory: what its members share, and its report.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -94,7 +95,7 @@ pub(super) fn files_of(state_dir: &Path, mission: MissionId, member: &Name) -> V
 pub(super) fn write_report(state_dir: &Path, state: &State, now: Time) -> io::Result<()> {
     let dir = of(state_dir, state.id());
     DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-    put(&dir.join("report.md"), &state.report(now))
+    put(&dir.join("report.md"), &state.report(now, &BTreeMap::new()))
 }
 
 fn put(path: &Path, text: &str) -> io::Result<()> {

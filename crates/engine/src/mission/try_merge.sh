@@ -4,7 +4,6 @@
 set -eu
 mission=$1 name=$2 into=$3 gate=$4
 shift 4
-root=$(pwd)
 # Whoever told git no name merges under Ostler's, as its snapshots are made.
 if ! git var GIT_COMMITTER_IDENT >/dev/null 2>&1; then
     export GIT_AUTHOR_NAME=Ostler GIT_AUTHOR_EMAIL=ostler@localhost
@@ -12,17 +11,37 @@ if ! git var GIT_COMMITTER_IDENT >/dev/null 2>&1; then
 fi
 own() { git -c core.hooksPath=/dev/null -c commit.gpgsign=false -c merge.verifySignatures=false "$@"; }
 old=$(own rev-parse --verify --quiet "refs/heads/$into^{commit}") || { echo "there is no branch $into" >&2; exit 1; }
-place=$(mktemp -d)/ostler-merge-$mission
-own worktree add --quiet --detach "$place" "$old" >&2
-trap 'cd "$root"; own worktree remove --force "$place" >&2 || true' EXIT
+# A work tree whose HEAD and index lie beside it, and not among the repository's: nobody else reaches them, git on the host
+# lists nothing of it, and all of it goes with this sandbox, however that ends.
+above=$(mktemp -d)
+place=$above/ostler-merge-$mission private=$above/git
+mkdir -p "$place" "$private/info"
+common=$(cd "$(own rev-parse --git-common-dir)" && pwd)
+echo "$common" >"$private/commondir"
+echo "$place/.git" >"$private/gitdir"
+echo "$old" >"$private/HEAD"
+echo "gitdir: $private" >"$place/.git"
+# As `git worktree add` does it: a part of a large repository stays a part of it.
+for kept in config.worktree info/sparse-checkout; do
+    if [ -f "$common/$kept" ]; then cp "$common/$kept" "$private/$kept"; fi
+done
+if [ -f "$private/config.worktree" ]; then
+    for where in core.worktree core.bare; do
+        own config --file "$private/config.worktree" --unset-all "$where" || true
+    done
+fi
+if [ -d "$common/reftable" ]; then mkdir "$private/reftable"; fi
 cd "$place"
+own update-ref --no-deref HEAD "$old"
+own reset --quiet --hard --no-recurse-submodules
+colliding() { own diff --name-only --diff-filter=U 2>/dev/null || true; }
 # Says where the branch can be brought together with what it collides with, so that it merges the next time.
 say_where() {
     own reset --quiet --hard
     with=$into
     for other in $merged; do
         own checkout --quiet --detach "refs/heads/$branch"
-        if ! own merge --quiet --no-commit --no-ff "refs/heads/$other" >/dev/null 2>&1; then
+        if ! own merge --quiet --no-commit --no-ff "refs/heads/$other" >/dev/null 2>&1 && [ -n "$(colliding)" ]; then
             with=$other
             break
         fi
@@ -35,9 +54,14 @@ merged=$into
 while [ $# -gt 0 ]; do
     branch=$1 tree=$2
     shift 2
-    if ! own merge --quiet --no-ff -m "Merge $branch" "refs/heads/$branch" >&2; then
-        echo "$branch does not merge; these files collide:" >&2
-        own diff --name-only --diff-filter=U >&2
+    if ! said=$(own merge --quiet --no-ff -m "Merge $branch" "refs/heads/$branch" 2>&1); then
+        files=$(colliding)
+        if [ -z "$files" ]; then
+            echo "$branch was not merged, and no file collides; \`git merge $branch\` says:" >&2
+            echo "$said" >&2
+            exit 1
+        fi
+        printf '%s\n' "$said" "$branch does not merge; these files collide:" "$files" >&2
         say_where
         exit 1
     fi

@@ -160,9 +160,8 @@ impl Actor {
         tokio::spawn(async move {
             let launch = async {
                 shared.ensure_worktree(&created).await?;
-                if attempt == 1 {
-                    shared.snapshot_at_start(&created).await;
-                }
+                crate::fault::point("tree-made");
+                shared.snapshot_at_start(&created).await;
                 let Order { document, lent_until } =
                     shared.launch_order(&created, provider.as_ref(), attempt, &dir, allowance).await?;
                 keeper::spawn(&shared.program, &document).await?;

@@ -99,6 +99,7 @@ impl Actor {
                 }
                 self.audit_denied(&commit.denied);
                 if let Some(turn) = commit.turn_over {
+                    crate::fault::point("turn-over");
                     self.shared.snapshot_after(self.state.created(), turn);
                 }
                 if commit.spends {

@@ -267,6 +267,101 @@ fn a_killed_daemon_ends_no_mission_and_nothing_runs_twice() {
 }
 
 #[test]
+fn the_report_of_a_mission_that_runs_has_what_it_used_so_far() {
+    let home = with_campaign();
+    ok(&home, &["price", "set", "script", "input=3", "output=15"]);
+    let uses = vec![json!({"usage": {"input": 100_000, "output": 1_000}}), json!({"hang": true})];
+    plan(&home, "plan.toml", "objective = \"Use\"\nname = \"uses\"", &[agent("a", "", uses)]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("it has used something", SOON, || {
+        let whole = json_of(&home, &["mission", "show", "uses"]);
+        assignment(&whole, "a")["usage"]["input"] == 100_000
+    });
+    let report = ok(&home, &["mission", "report", "uses"]);
+    assert!(report.contains("- used: 100000 input, 0 cache read, 0 cache write, 1000 output"), "{report}");
+    assert!(report.contains("- cost: $0.32") && report.contains("| 101000 | $0.32"), "{report}");
+    ok(&home, &["mission", "cancel", "uses"]);
+}
+
+#[test]
+fn a_mission_that_was_held_for_want_of_a_price_goes_on_when_it_is_set() {
+    let home = with_campaign();
+    let uses = vec![
+        json!({"usage": {"input": 100, "output": 10}}),
+        shell("until test -e go; do sleep 0.02; done"),
+        scenario::say("a"),
+    ];
+    let head = "objective = \"Pay\"\nname = \"pay\"\nbudget = \"1usd\"";
+    plan(&home, "plan.toml", head, &[agent("a", "", uses.clone())]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let whole = until(&home, "pay", "paused");
+    assert!(whole["wait"].as_str().unwrap().contains("the model script has no price"), "{whole}");
+    ok(&home, &["price", "set", "script", "input=1", "output=1"]);
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    until(&home, "pay", "completed");
+    // Of a model that the plan names it is said before anything is done.
+    plan(&home, "named.toml", head, &[agent("a", "model = \"new-model\"", uses)]);
+    let (code, words) = refused(&home, &["mission", "plan", "named.toml"]);
+    assert!(code == Some(2) && words.contains("ostler price set new-model"), "{code:?} {words}");
+    assert!(words.contains("the model new-model has no price"), "{words}");
+}
+
+#[test]
+fn commits_are_handed_on_whenever_the_daemon_dies() {
+    for fault in ["tree-made:1", "turn-over:1"] {
+        let home = with_repository();
+        let mut daemon = home
+            .command(&["daemon", "run"])
+            .env("OSTLER_FAULT", fault)
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        wait::until("the daemon", SOON, || home.daemon().is_some());
+        let head = "objective = \"Hand on\"\nstrategy = \"sequential\"\nname = \"hand\"";
+        let build = agent("build", "worktree = true", vec![commits("mywork"), scenario::say("built")]);
+        plan(&home, "plan.toml", head, &[build, agent("review", "", said("review"))]);
+        home.run(&["mission", "start", "plan.toml", "-d"]);
+        wait::until("the daemon to die at the fault", SOON, || daemon.try_wait().unwrap().is_some());
+        until(&home, "hand", "completed");
+        let report = ok(&home, &["mission", "report", "hand"]);
+        assert!(report.contains("- agent/hand-build (commit): "), "{fault}: {report}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_place_is_ready_and_has_not_begun() {
+    let home = with_campaign();
+    ok(&home, &["campaign", "set", "shop", "limits.sessions=1"]);
+    let head = "objective = \"Wait\"\nstrategy = \"parallel\"\nname = \"wait\"";
+    let works = |name: &str| {
+        let waits = shell("until test -e go; do sleep 0.02; done");
+        agent(name, "", vec![waits, json!({"sleep_ms": 1500}), scenario::say(name)])
+    };
+    plan(&home, "plan.toml", head, &[works("a"), works("b")]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("b waits for a place", SOON, || {
+        let whole = json_of(&home, &["mission", "show", "wait"]);
+        let b = assignment(&whole, "b");
+        b["wait"].as_str().is_some_and(|wait| wait.contains("slot")) && b["status"] == "ready"
+    });
+    let whole = json_of(&home, &["mission", "show", "wait"]);
+    assert_eq!(assignment(&whole, "a")["status"], "running", "{whole}");
+    assert!(assignment(&whole, "b")["started"].is_null(), "{whole}");
+    let screen = ok(&home, &["mission", "show", "wait"]);
+    let roles: Vec<Vec<&str>> =
+        screen.lines().map(|line| line.split_whitespace().take(5).collect()).collect();
+    assert!(roles.contains(&vec!["b", "1", "1", "0", "0"]), "{screen}");
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    until(&home, "wait", "completed");
+    let log = ok(&home, &["mission", "logs", "wait", "-o", "jsonl"]);
+    let of = |line: &str| {
+        line.split_once("\"took_us\":")?.1.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let took: Vec<u64> = log.lines().filter_map(of).collect();
+    assert!(took.len() == 2 && took[1] < took[0] + 1_500_000, "{took:?}: what the other worked is not in it");
+}
+
+#[test]
 fn a_cancelled_mission_ends_what_runs_and_says_why() {
     let home = with_campaign();
     let head = "objective = \"Stop\"\nstrategy = \"sequential\"\nname = \"stop\"";
@@ -355,6 +450,7 @@ fn what_a_mission_left_behind_goes_when_nothing_would_be_lost() {
     // Its record and its report stay.
     assert!(ok(&home, &["mission", "report", "leave"]).starts_with("# Mission leave: completed"));
     assert!(ok(&home, &["mission", "logs", "leave"]).contains("archived"));
+    assert!(ok(&home, &["mission", "rm", "leave", "-y"]).contains("nothing was left"));
 }
 
 #[test]

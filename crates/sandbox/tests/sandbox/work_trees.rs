@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ostler_domain::confinement::GitDirectory;
 
-use crate::support::{Campaign, Way, each_way, eventually};
+use crate::support::{Campaign, Sandboxed, Way, each_way, eventually};
 
 const GIT: &str = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main";
 
@@ -183,5 +183,81 @@ fn who_works_in_the_checkout_does_not_reach_into_other_trees() {
         });
         agent.say("echo y >>a; echo b >b; git add b 2>&1 && echo works");
         assert_eq!(agent.line(), "works");
+        campaign.run_outside(
+            "rm -r ../meanwhile/* ../meanwhile/.git; git worktree prune; git worktree add -q ../meanwhile y",
+        );
+        eventually("another one of the same name to be closed", || {
+            agent.say("echo x >.git/worktrees/meanwhile/probe && echo open || echo closed");
+            (agent.line() == "closed").then_some(())
+        });
+    });
+}
+
+/// Says whether the sandbox sees a copy of what its repository knows of a work tree.
+fn is_copied(agent: &mut Sandboxed, entry: &str) -> bool {
+    agent.say(&format!(
+        "test \"$(stat -c %d .git/worktrees/{entry})\" = \"$(stat -c %d .git)\" && echo no || echo copied"
+    ));
+    agent.line() == "copied"
+}
+
+#[test]
+fn a_tree_in_memory_is_gone_on_with_in_memory() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        if campaign.run("command -v git || true").is_empty() {
+            eprintln!("skipped: there is no git");
+            return;
+        }
+        campaign.run_outside(&format!("{GIT} init -q; echo a >a; {GIT} add a; {GIT} commit -qm first"));
+        let mut agent = campaign.start("while read -r line; do eval \"$line\"; done 2>&1");
+        agent
+            .say("(git worktree add -q --detach /tmp/wt && cd /tmp/wt && touch b && git add b && echo made)");
+        assert_eq!(agent.line(), "made");
+        let head = fs::read_to_string(campaign.path(".git/worktrees/wt/HEAD")).unwrap();
+        eventually("the copy", || is_copied(&mut agent, "wt").then_some(()));
+        agent.say(&format!(
+            "(cd /tmp/wt && touch c && git add c && {GIT} commit -qm second && {GIT} log --format=%s | tr '\\n' ' '; {GIT} status -s; echo)"
+        ));
+        assert_eq!(agent.line(), "second first ");
+        agent.say("touch .git/worktrees/wt/probe && echo written");
+        assert_eq!(agent.line(), "written");
+        assert_eq!(agent.end().tampered, [""; 0]);
+        assert_eq!(fs::read_to_string(campaign.path(".git/worktrees/wt/HEAD")).unwrap(), head);
+        assert!(!campaign.path(".git/worktrees/wt/probe").exists(), "nothing of it is seen outside");
+    });
+}
+
+#[test]
+fn who_claims_another_s_tree_writes_a_copy() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        if campaign.run("command -v git || true").is_empty() {
+            eprintln!("skipped: there is no git");
+            return;
+        }
+        campaign.run_outside(&format!("{GIT} init -q; echo a >a; {GIT} add a; {GIT} commit -qm first"));
+        let theirs = campaign.outside().canonicalize().unwrap().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        campaign.give(&theirs);
+        let entry = campaign.path(".git/worktrees/theirs");
+        let mut agent = campaign.start("while read -r line; do eval \"$line\"; done 2>/dev/null");
+        agent.say(&format!(
+            "mkdir -p {0} && echo 'gitdir: {1}' >{0}/.git && echo claimed",
+            theirs.display(),
+            entry.display()
+        ));
+        assert_eq!(agent.line(), "claimed");
+        campaign.run_outside("git worktree add -q -b y ../theirs");
+        let before = |name: &str| fs::read_to_string(entry.join(name)).unwrap();
+        let was = ["HEAD", "commondir", "gitdir"].map(before);
+        eventually("the copy", || is_copied(&mut agent, "theirs").then_some(()));
+        agent.say("cd .git/worktrees/theirs; for name in HEAD commondir gitdir new; do echo evil >$name; done; rm index; echo done");
+        assert_eq!(agent.line(), "done");
+        assert_eq!(["HEAD", "commondir", "gitdir"].map(before), was);
+        assert!(entry.join("index").exists() && !entry.join("new").exists());
+        agent.say("cd ../../..; mv .git/worktrees/theirs .git/worktrees/mine && echo moved; rm -rf .git/worktrees/theirs; echo gone");
+        assert_eq!(agent.line(), "gone");
+        assert_eq!(["HEAD", "commondir", "gitdir"].map(before), was);
     });
 }

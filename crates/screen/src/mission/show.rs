@@ -2,12 +2,17 @@
 
 mod fit;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use ostler_client::{Session, reply::WholeMission};
 use ostler_domain::{
     Now, SessionId, Time,
-    mission::{Asked, AssignmentStatus, Beside, Hold, Merging, RoleCount, State, Status, Wait, asked, draw},
+    mission::{
+        Asked, AssignmentStatus, Beside, Hold, Merging, Progress, RoleCount, State, Status, Wait, asked, draw,
+    },
     price::{Cost, Dollars},
     session::{self, Attention},
     text::one_line,
@@ -54,7 +59,7 @@ impl Seen<'_> {
 
     /// `checkout-v2  running 18m  pipeline · 3 of 6 completed · ETA 14m (…) · $6.42 of $20.00`.
     pub fn head(&self) -> Line {
-        let (state, progress) = (self.state, self.state.progress());
+        let (state, progress) = (self.state, self.progress());
         let (tone, _) = sign(state.status());
         let ran = words::age(state.ran(self.now));
         let mut parts = vec![
@@ -74,6 +79,12 @@ impl Seen<'_> {
             .with(tone, state.status().as_str())
             .plain(if state.started_at().is_some() { format!(" {ran}  ") } else { "  ".to_owned() })
             .append(Line::joined(parts))
+    }
+
+    fn progress(&self) -> Progress {
+        let waiting = self.sessions.iter().filter(|session| session.status == session::Status::Created);
+        let waiting: BTreeSet<SessionId> = waiting.map(|session| session.id).collect();
+        self.state.progress_beside(|session| waiting.contains(&session))
     }
 
     fn money(&self) -> Line {
@@ -156,7 +167,7 @@ impl Seen<'_> {
     }
 
     fn role_table(&self) -> Vec<Line> {
-        let progress = self.state.progress();
+        let progress = self.progress();
         let name = progress.roles.iter().map(|(role, _)| role.chars().count()).max().unwrap_or(0).max(8);
         let has_left_out = progress.all.left_out > 0;
         let row = |role: &str, count: RoleCount| {

@@ -125,6 +125,7 @@ pub fn tell(event: &Event) -> Told {
         | Event::AssignmentsAdded(_)
         | Event::AssignmentsRemoved(_)
         | Event::AssignmentNudged(_)
+        | Event::AssignmentBegan(_)
         | Event::AssignmentUnstuck(_)
         | Event::CollisionForecast(_)
         | Event::MergeStarted(_)

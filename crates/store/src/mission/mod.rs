@@ -136,6 +136,10 @@ fn change(connection: &Connection, mission: i64, at: Time, event: &Event) -> rus
             .prepare_cached("UPDATE assignment SET started = coalesce(started, ?2) WHERE id = ?1")?
             .execute(params![started.assignment.to_string(), at.micros()])
             .map(drop),
+        Event::AssignmentBegan(began) => connection
+            .prepare_cached("UPDATE assignment SET started = started + ?2 WHERE id = ?1")?
+            .execute(params![began.assignment.to_string(), signed(began.waited_us)])
+            .map(drop),
         Event::AssignmentCheckStarted(check) => spend(connection, check.assignment, &check.spent),
         Event::AssignmentRetried(retried) => spend(connection, retried.assignment, &retried.spent),
         Event::AssignmentEnded(ended) => {

@@ -257,6 +257,13 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             stuck: StuckKind::Loop,
             evidence: "the same call 5 times".to_owned(),
         }),
+        Kind::AssignmentBegan => Event::AssignmentBegan(AssignmentBegan {
+            mission,
+            assignment: one,
+            attempt: 2,
+            session: session_id(n),
+            waited_us: n,
+        }),
         Kind::AssignmentUnstuck => {
             Event::AssignmentUnstuck(AssignmentUnstuck { mission, assignment: one, attempt: 2 })
         }

@@ -764,6 +764,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         | Kind::AssignmentsAdded
         | Kind::AssignmentsRemoved
         | Kind::AssignmentNudged
+        | Kind::AssignmentBegan
         | Kind::AssignmentUnstuck
         | Kind::CollisionForecast
         | Kind::MergeStarted

@@ -104,9 +104,8 @@ struct ReportForm {
 }
 
 async fn report(Extension(visitor): Extension<Visitor>, Path(who): Path<String>) -> Answer {
-    let (state, _) = visitor.client.mission_state(&who).await?;
+    let (state, report) = visitor.client.mission_report(&who, clock::now()).await?;
     let (id, name) = (state.id().to_string(), state.name().to_string());
-    let report = state.report(clock::now());
     Ok(json(&ReportForm { id, name, status: state.status().as_str(), report }))
 }
 

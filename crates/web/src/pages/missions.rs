@@ -203,9 +203,9 @@ fn roles(rows: &[AssignmentRow]) -> Vec<Role> {
 
 /// What came of it, as it is: markdown is text to whoever looks here.
 pub(super) async fn report(visitor: &Visitor, who: &str) -> Result<View, Failure> {
-    let (state, _) = visitor.client.mission_state(who).await?;
+    let (state, report) = visitor.client.mission_report(who, clock::now()).await?;
     let name = state.name().to_string();
-    let page = Report { id: state.id().to_string(), report: visible(&state.report(clock::now())), name };
+    let page = Report { id: state.id().to_string(), report: visible(&report), name };
     let view = View::new(format!("Report of {}", page.name), &page)?;
     Ok(View { watches: of_missions(), ..view })
 }

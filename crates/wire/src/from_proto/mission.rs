@@ -117,7 +117,7 @@ pub fn paused_mission(answer: pb::PauseMissionResponse) -> Result<PausedMission>
 pub fn plan_mission(asked: pb::PlanMissionRequest) -> Result<PlanMission> {
     Ok(PlanMission {
         campaign: text(asked.campaign, "campaign")?,
-        plan: text(asked.plan, "plan")?,
+        plan: asked.plan,
         parameters: asked.parameters,
         provider: asked.provider,
         model: asked.model,
@@ -190,7 +190,7 @@ pub fn mission_events(answer: pb::ListMissionEventsResponse) -> Result<EventPage
 pub fn create_mission(asked: pb::CreateMissionRequest) -> Result<CreateMission> {
     Ok(CreateMission {
         campaign: text(asked.campaign, "campaign")?,
-        plan: text(asked.plan, "plan")?,
+        plan: asked.plan,
         parameters: asked.parameters,
         starts: asked.starts,
     })

@@ -134,18 +134,19 @@ impl AssignmentRow {
         }
         let assignment = &slot.assignment;
         let name = |need: &u32| state.slots()[*need as usize].assignment.name.to_string();
+        let status = state.status_beside(place, |session| beside.waiting.contains(&session));
         let (end, trouble) = (slot.end(), slot.trouble.as_deref().unwrap_or_default());
         Self {
             id: assignment.id,
             name: assignment.name.to_string(),
             role: assignment.role.to_string(),
             instance: assignment.instance,
-            status: state.status_of(place),
+            status,
             stage: assignment.stage,
             needs: state.graph().needs(place).iter().map(name).collect(),
             attempt: slot.attempt,
             session: slot.sessions.last().copied(),
-            started: slot.started_at,
+            started: slot.started_at.filter(|_| slot.has_begun(status)),
             ended: end.map(|end| end.at),
             spent,
             why: end.map_or(trouble, |end| end.why.as_str()).to_owned(),

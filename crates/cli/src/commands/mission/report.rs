@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{Who, show};
+use super::Who;
 use crate::{app::App, exit_code, failure::Failure, words};
 
 #[derive(Debug, Args)]
@@ -23,8 +23,7 @@ struct ReportForm {
 
 pub(super) async fn run(app: &App, args: ReportArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let state = show::state(&client, &args.who.who).await?;
-    let report = state.report(words::now());
+    let (state, report) = client.mission_report(&args.who.who, words::now()).await?;
     if app.ui.is_json() {
         let (id, name) = (state.id().to_string(), state.name().to_string());
         app.ui.json(&ReportForm { id, name, status: state.status().as_str(), report })?;

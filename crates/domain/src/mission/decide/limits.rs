@@ -3,7 +3,7 @@
 use super::Draft;
 use crate::{
     budget::{Standing, WhenUsedUp, unpriced},
-    event::{By, Event, MissionBudgetWarned, MissionHeld, MissionStopRequested},
+    event::{By, Event, MissionBudgetWarned, MissionHeld, MissionReleased, MissionStopRequested},
     mission::{Effect, Hold, StopRule},
     time::span_text,
 };
@@ -19,7 +19,10 @@ pub(super) fn look(draft: &mut Draft<'_>) {
         return used_up(draft, Hold::Time, format!("its time is used up ({time})"));
     }
     let Some(budget) = state.budget else { return };
+    let holds = state.hold.as_ref().is_some_and(|held| held.hold == Hold::Budget);
     match budget.standing(&draft.context.used) {
+        // What was used is never less: its model has a price by now.
+        Standing::Within | Standing::Warned if holds => go_on(draft),
         Standing::Within => {}
         Standing::Warned if state.budget_warned => {}
         Standing::Warned => {
@@ -33,6 +36,19 @@ pub(super) fn look(draft: &mut Draft<'_>) {
             used_up(draft, Hold::Budget, format!("{why}, so its dollars cannot be counted ({cure})"));
         }
     }
+}
+
+fn go_on(draft: &mut Draft<'_>) {
+    let was = draft.frozen();
+    let deadline = draft.deadline_after(draft.state.time_left_us);
+    draft.record(Event::MissionReleased(MissionReleased {
+        mission: draft.state.id,
+        hold: Hold::Budget,
+        assignment: None,
+        by: By::ostler(),
+        deadline,
+    }));
+    draft.refreeze(&was);
 }
 
 fn used_up(draft: &mut Draft<'_>, hold: Hold, why: String) {

@@ -59,6 +59,9 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::SessionStarted { assignment, attempt, session } => {
             session::started(&mut draft, assignment, attempt, session);
         }
+        Input::SessionBegan { assignment, attempt, session, waited } => {
+            session::began(&mut draft, assignment, attempt, session, waited);
+        }
         Input::StartRefused { assignment, attempt, why, is_final } => {
             session::refused(&mut draft, assignment, attempt, &why, is_final);
         }

@@ -6,10 +6,13 @@ use super::Draft;
 use crate::{
     AssignmentId, Deadline, SessionId,
     event::{
-        AssignmentCheckStarted, AssignmentEnded, AssignmentMoved, AssignmentNudged, AssignmentRetried,
-        AssignmentUnstuck, AssignmentsReady, Event, MissionHeld,
+        AssignmentBegan, AssignmentCheckStarted, AssignmentEnded, AssignmentMoved, AssignmentNudged,
+        AssignmentRetried, AssignmentUnstuck, AssignmentsReady, Event, MissionHeld,
     },
-    limits::{MISSION_RETRY_FIRST, MISSION_RETRY_LONGEST, MISSION_START_TRIES, MISSION_TEXT_BYTES},
+    limits::{
+        MISSION_RETRY_FIRST, MISSION_RETRY_LONGEST, MISSION_START_TRIES, MISSION_TEXT_BYTES,
+        MISSION_WAIT_TOLD,
+    },
     mission::{
         AssignmentStatus, Effect, Hold, Product, SessionEnd, Spent, State, Stuck, StuckKind, assignment::cut,
         plan::CompleteWhen, state::Step, words::micros,
@@ -131,6 +134,22 @@ pub(super) fn started(draft: &mut Draft<'_>, assignment: AssignmentId, attempt: 
         } else if draft.state.is_frozen(place) {
             draft.effect(Effect::Freeze { session, frozen: true });
         }
+    }
+}
+
+pub(super) fn began(
+    draft: &mut Draft<'_>,
+    assignment: AssignmentId,
+    attempt: u32,
+    session: SessionId,
+    waited: Duration,
+) {
+    let Some((place, known)) = draft.at_work(assignment, attempt) else { return };
+    let is_told = draft.state.slots[place].begun == Some(session);
+    if known == session && !is_told && waited >= MISSION_WAIT_TOLD {
+        let (mission, waited_us) = (draft.state.id, micros(waited));
+        let began = AssignmentBegan { mission, assignment, attempt, session, waited_us };
+        draft.record(Event::AssignmentBegan(began));
     }
 }
 
@@ -267,7 +286,7 @@ pub(super) fn stuck(draft: &mut Draft<'_>, assignment: AssignmentId, attempt: u3
     if draft.state.is_frozen(place) || draft.state.stop.is_some() {
         return;
     }
-    let Stuck { kind, evidence } = stuck;
+    let Stuck { kind, evidence, is_unread } = stuck;
     let (mission, evidence) = (draft.state.id, one_line(&evidence, 300));
     if !draft.state.slots[place].nudged {
         let text = nudge(kind, &evidence);
@@ -285,11 +304,12 @@ pub(super) fn stuck(draft: &mut Draft<'_>, assignment: AssignmentId, attempt: u3
         StuckKind::NoProgress => Hold::NoProgress,
     };
     let was = draft.frozen();
+    let told = if is_unread { "and has not read that it was told so" } else { "and was told so" };
     draft.record(Event::MissionHeld(MissionHeld {
         mission,
         hold,
         assignment: Some(assignment),
-        why: format!("{} does not get on, and was told so: {evidence}", draft.assignment(place).name),
+        why: format!("{} does not get on, {told}: {evidence}", draft.assignment(place).name),
         spared: Vec::new(),
         time_left_us: None,
     }));

@@ -240,6 +240,8 @@ fn member<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>, terms: &Terms<'
         (None, Some(role)) => Some(role.clone()),
         _ => reader.needed(section, "name", "\"a-name\"", name_of),
     };
+    // Whose name is no name has other mistakes to be told of.
+    let name = name.or_else(|| Name::slug(section.get("name")?.get_ref().as_str()?));
     let task = reader.needed(section, "task", "\"what it is to do\"", |text| Some(text.trim().to_owned()));
     let usual =
         |name: &Name| if section.get("role").is_some() { Name::slug(USUAL_ROLE) } else { Some(name.clone()) };
@@ -250,7 +252,8 @@ fn member<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>, terms: &Terms<'
     let needs = reader.list(section, "needs", |reader, value| {
         reader.word_of(value, "needs", "names of agents in this file", name_of)
     });
-    let stage = reader.number(section, "stage", 1..=MOST);
+    // What is there and wrong is not missing, too.
+    let stage = reader.number(section, "stage", 1..=MOST).or(section.get("stage").map(|_| 1));
     let inputs = reader.list(section, "inputs", given);
     let paths = reader.list(section, "paths", |reader, value| {
         reader.word_of(value, "paths", "directories or files below the campaign's root", |text| {

@@ -1,5 +1,7 @@
 //! What becomes of a mission and its assignments, case by case.
 
+use std::time::Duration;
+
 use ostler_domain::{
     Reason, SessionId, Time,
     event::Event,
@@ -450,7 +452,11 @@ fn an_agent_that_gets_nowhere_is_told_then_held() {
     world.finish("plan", Outcome::Done);
     let (assignment, session) = (world.id("api"), world.session("api"));
     let stuck = |world: &mut World| {
-        let stuck = Stuck { kind: StuckKind::Loop, evidence: "the same call 5 times: ls".to_owned() };
+        let stuck = Stuck {
+            kind: StuckKind::Loop,
+            evidence: "the same call 5 times: ls".to_owned(),
+            is_unread: false,
+        };
         world.give(Input::Stuck { assignment, attempt: 1, stuck }).unwrap();
     };
     stuck(&mut world);
@@ -516,4 +522,41 @@ fn who_goes_on_with_a_member_is_the_member_only_while_its_mission_wants_it() {
     for goes_on in [false, true] {
         assert_eq!(world.state.succession(next, goes_on), Succession::Outsider, "its work is done");
     }
+}
+
+#[test]
+fn waiting_for_a_place_is_no_time_of_its_work() {
+    let mut world = World::started(
+        "objective = \"x\"\nstrategy = \"parallel\"\n[[agents]]\nname = \"a\"\ntask = \"t\"\n[[agents]]\nname = \"b\"\ntask = \"t\"\n",
+    );
+    let begins = |world: &mut World, name: &str, seconds: u64| {
+        let place = world.state.find(name).unwrap();
+        let slot = &world.state.slots()[place];
+        let (assignment, attempt, session) = (slot.assignment.id, slot.attempt, slot.session().unwrap());
+        let waited = Duration::from_secs(seconds);
+        world.give(Input::SessionBegan { assignment, attempt, session, waited }).unwrap();
+    };
+    let took = |world: &World, name: &str| {
+        let place = world.state.find(name).unwrap();
+        world.state.slots()[place].took(world.now().wall).map(|took| took.as_secs())
+    };
+    let waiting = world.session("b");
+    let progress = world.state.progress_beside(|session| session == waiting).all;
+    assert_eq!((progress.pending, progress.running), (1, 1));
+    world.ask(Request::Pause { why: String::new() });
+    world.tick(10);
+    world.ask(resume());
+    world.tick(20);
+    begins(&mut world, "b", 30);
+    world.tick(5);
+    assert_eq!((took(&world, "a"), took(&world, "b")), (Some(25), Some(5)));
+    begins(&mut world, "b", 30);
+    assert_eq!(took(&world, "b"), Some(5), "who hears it twice counts it once");
+    // Of another attempt only the wait is left out.
+    world.finish("b", Outcome::Crashed);
+    world.tick(60);
+    let before = took(&world, "b").unwrap();
+    world.tick(7);
+    begins(&mut world, "b", 7);
+    assert_eq!(took(&world, "b"), Some(before));
 }

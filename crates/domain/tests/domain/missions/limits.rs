@@ -158,6 +158,12 @@ fn what_has_no_price_is_asked_about() {
     world.tick(1);
     let Some(Wait::Person { why, .. }) = world.wait() else { panic!() };
     assert!(why.contains("the model new-model has no price"), "{why}");
+    // Its price was set: nobody has to say that it may go on.
+    let session = world.session("a");
+    world.used = used(1, 2);
+    world.tick(1);
+    assert_eq!(world.last, [Effect::Freeze { session, frozen: false }]);
+    assert_eq!((world.state.status(), world.wait()), (Status::Running, None));
 }
 
 #[test]

@@ -76,7 +76,10 @@ fn branches_are_merged_once_everything_is_completed() {
     world.answer_merge(true);
     assert_eq!(world.state.status(), Status::Completed);
     assert!(world.state.collisions().is_empty(), "what is merged collides no more");
-    assert!(world.state.report(world.now().wall).contains("a × b: a.rs"), "and was foreseen");
+    assert!(
+        world.state.report(world.now().wall, &Default::default()).contains("a × b: a.rs"),
+        "and was foreseen"
+    );
     let mut failed = World::started(&PLAN.replace("worktree", "retries = 0\nworktree"));
     failed.finish("a", Outcome::Crashed);
     failed.finish("b", Outcome::Done);

@@ -74,6 +74,24 @@ side_effects = false
 "#;
 
 #[test]
+fn one_mistake_of_an_agent_hides_no_other_and_is_told_of_once() {
+    let found = faults(
+        "objective = \"x\"\nstrategy = \"pipeline\"\n[[agents]]\nname = \"a b\"\ntask = \"t\"\nstage = 0\nretries = 2\n\
+         side_effects = true\n",
+    );
+    assert_eq!(found.len(), 3, "{found:#?}");
+    for (words, line) in [("name is \"a b\"", 4), ("stage is 0", 6), ("side_effects", 7)] {
+        let told = |fault: &&String| fault.contains(words);
+        assert!(
+            found.iter().any(|fault| told(&fault) && fault.contains(&line.to_string())),
+            "{words}: {found:#?}"
+        );
+    }
+    let found = faults("");
+    assert!(found.iter().any(|fault| fault.contains("a plan has no objective")), "{found:#?}");
+}
+
+#[test]
 fn a_plan_says_all_this() {
     let plan = read(WHOLE, &Terms::default()).unwrap();
     assert_eq!((plan.strategy, plan.priority, plan.assignments()), (Strategy::Pipeline, Priority::High, 4));

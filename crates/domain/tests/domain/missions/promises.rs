@@ -325,7 +325,8 @@ fn act(world: &mut World, what: Do, step: usize) {
         Do::Stuck(n) => {
             let Some(session) = live(world, n) else { return };
             let (assignment, attempt) = (world.live[&session].assignment, world.live[&session].attempt);
-            let stuck = Stuck { kind: StuckKind::NoProgress, evidence: "60 calls".to_owned() };
+            let stuck =
+                Stuck { kind: StuckKind::NoProgress, evidence: "60 calls".to_owned(), is_unread: false };
             world.give(Input::Stuck { assignment, attempt, stuck }).unwrap();
         }
         Do::GetsOn(n) => {
@@ -422,7 +423,7 @@ proptest! {
         }
         let wanted = world.state.slots().iter().any(|slot| !slot.removed);
         prop_assert_eq!(world.state.status() == Status::Completed, wanted, "{:?}", world.state.ended());
-        let _ = world.state.report(world.now().wall);
+        let _ = world.state.report(world.now().wall, &Default::default());
     }
 
     #[test]

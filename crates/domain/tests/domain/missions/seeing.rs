@@ -163,7 +163,12 @@ fn a_forecast_is_kept_to_be_compared_with_what_it_took() {
     world.finish("a", Outcome::Done);
     let Some((_, Event::MissionEnded(ended))) = world.log.last() else { panic!() };
     assert!(forecast.held(Duration::from_micros(ended.ran_us)));
-    assert!(world.state.report(world.now().wall).contains("- forecast: 10s to 30s, which held"));
+    assert!(
+        world
+            .state
+            .report(world.now().wall, &Default::default())
+            .contains("- forecast: 10s to 30s, which held")
+    );
 }
 
 #[test]
@@ -215,7 +220,7 @@ fn the_report_says_what_came_of_it() {
     let unpriced = Spent { unpriced: true, cost: Dollars(0), ..end(Outcome::Done).spent };
     world.finish_as("build-3", SessionEnd { spent: unpriced, ..end(Outcome::Done) });
     world.finish("review", Outcome::Done);
-    let report = world.state.report(world.now().wall);
+    let report = world.state.report(world.now().wall, &Default::default());
     for words in [
         "# Mission checkout-v2: partial: 1 failed\n",
         "> Move the checkout\n",

@@ -146,6 +146,56 @@ fn a_collision_says_where_it_is_resolved_and_is_merged_then() {
 }
 
 #[test]
+fn what_fails_without_a_collision_is_called_what_it_is() {
+    let home = with_repository();
+    let head = "objective = \"Merge\"\nstrategy = \"parallel\"\nname = \"alone\"\n[merge]\ninto = \"main\"";
+    let own = "git -c user.name=A -c user.email=a@shop.example";
+    let alone = format!("git update-ref HEAD $({own} commit-tree -m alone 'HEAD^{{tree}}')");
+    plan(&home, "plan.toml", head, &[agent("a", "worktree = true", vec![shell(&alone), scenario::say("a")])]);
+    let (code, words) = refused(&home, &["mission", "start", "plan.toml"]);
+    assert_eq!(code, Some(17), "{words}");
+    let report = ok(&home, &["mission", "report", "alone"]);
+    assert!(report.contains("agent/alone-a was not merged, and no file collides;"), "{report}");
+    assert!(report.contains("refusing to merge unrelated histories"), "{report}");
+}
+
+#[test]
+fn a_gate_that_takes_long_writes_git_to_its_end_and_leaves_nothing_in_it() {
+    let home = with_repository();
+    let dir = home.campaign_dir();
+    let trees = || {
+        let listed = Command::new("git").args(["worktree", "list"]).current_dir(&dir).output().unwrap();
+        String::from_utf8_lossy(&listed.stdout).into_owned()
+    };
+    // Those who look after sandboxes close the trees of others at their next look.
+    let other = format!("{}/.git/worktrees/other", dir.display());
+    let gate = format!(
+        "echo gate >> {}/began; until test -d {other}; do sleep 0.02; done; while touch {other}/probe; do sleep 0.02; done 2>/dev/null
+         touch built && git add built && git stash && git status",
+        dir.display()
+    );
+    let head =
+        format!("objective = \"Merge\"\nname = \"long\"\n[merge]\ninto = \"main\"\ngate = '''{gate}'''");
+    let work = vec![commits("one"), scenario::say("a")];
+    plan(&home, "plan.toml", &head, &[agent("a", "worktree = true", work)]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    begins(&home, 1);
+    assert!(!trees().contains("ostler-merge"), "{}", trees());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = elsewhere.path().join("other");
+    let added = Command::new("git")
+        .args(["worktree", "add", "-q", "--detach"])
+        .arg(&other)
+        .current_dir(&dir)
+        .status()
+        .unwrap();
+    assert!(added.success());
+    until(&home, "long", "completed");
+    assert_eq!(merged(&home), 1);
+    assert!(!trees().contains("ostler-merge"), "{}", trees());
+}
+
+#[test]
 fn a_daemon_killed_at_the_gate_leaves_one_gate_one_merge_and_the_truth() {
     let home = at_the_gate("");
     for times in 2..=3 {
