@@ -170,10 +170,20 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
         lines.push(field("", facts));
     }
     match &session.restart {
+        _ if session.continued_by.is_some() => {
+            let next = session.continued_by.map(|next| next.short()).unwrap_or_default();
+            lines.push(field("then", Line::of(format!("session {next} goes on with it"))));
+        }
+        _ if let Some(refused) = &session.restart_refused => {
+            let since = words::span(now.since(refused.since));
+            let why = format!("cannot go on: {}", one_line(&refused.why, 300));
+            lines.push(field("then", Line::toned(Tone::Warn, why)));
+            lines.push(field("", Line::new().faint(format!("for {since}; tried again by itself"))));
+        }
         Some(Restart::At(deadline)) => {
             let wait = deadline.wall().since(now);
             let when = if wait.is_zero() {
-                "a new session goes on with it".to_owned()
+                "a new session is about to go on with it".to_owned()
             } else {
                 format!("a new session starts in {}", words::span(wait))
             };
@@ -342,6 +352,20 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
     if let Some(cures) = full_context::steps(session) {
         steps.extend(cures);
         steps.push((format!("ostler logs {id} --tail 50"), "what happened before"));
+        return steps;
+    }
+    if let Some(refused) = &session.restart_refused {
+        steps.extend(refused.cures.iter().map(|cure| (cure.command.clone(), cure.effect.as_str())));
+        let resume = format!("ostler resume {id}");
+        if steps.iter().all(|(command, _)| *command != resume) {
+            steps.push((resume, "tries it now"));
+        }
+        steps.push((format!("ostler logs {id} --tail 50"), ""));
+        return steps;
+    }
+    if let Some(next) = session.continued_by {
+        steps.push((format!("ostler show {}", next.short()), "the session that goes on with it"));
+        steps.push((format!("ostler logs {id} --tail 50"), ""));
         return steps;
     }
     match (session.status, session.attention) {
@@ -519,6 +543,19 @@ mod tests {
         obituary.last = Some("run: cargo build --workspace -j 8".to_owned());
         session.restart = Some(Restart::Quarantined { short_lives: 5 });
         assert_snapshot!(shown(&session, &[]));
+    }
+
+    #[test]
+    fn one_that_cannot_go_on_by_itself_says_what_is_in_the_way_until_another_does() {
+        let refused = testing::refused(testing::fleet().remove(6));
+        let text = shown(&refused, &[]);
+        let next = text.split_once("next ").unwrap().1;
+        assert!(text.contains("cannot go on: /srv/shop does not exist"), "{text}");
+        assert!(next.trim_start().starts_with("ostler campaign relink shop DIR"), "{text}");
+        let other = testing::fleet().remove(1).id;
+        let text = shown(&Session { continued_by: Some(other), restart_refused: None, ..refused }, &[]);
+        assert!(text.contains(&format!("session {} goes on with it", other.short())), "{text}");
+        assert!(!text.contains("ostler resume"), "{text}");
     }
 
     #[test]
