@@ -28,6 +28,8 @@ pub enum Error {
         name: String,
         /// What was said on the way.
         why: String,
+        /// Where it is, if it is there and its shell does not find the program.
+        lacks_program: Option<String>,
     },
     /// A daemon was started and did not become ready.
     #[error("{} did not become a daemon: {why}", program.display())]
@@ -78,6 +80,16 @@ impl Error {
             Error::Unreachable { source, .. } => Refusal::new(Reason::DaemonUnreachable, self.to_string())
                 .because(source.to_string())
                 .hint("ostler daemon start", "starts one"),
+            Error::NodeUnreachable { name, why, lacks_program: Some(address) } => {
+                let name = if name.contains("://") { "NAME" } else { name };
+                Refusal::new(Reason::DaemonUnreachable, self.to_string())
+                    .because(why.clone())
+                    .hint(
+                        format!("ostler node add {name} {address} --program PATH"),
+                        "says where Ostler is over there; no login without a terminal finds it",
+                    )
+                    .hint("ssh HOST ostler version", "shows whether it is found")
+            }
             Error::NodeUnreachable { why, .. } => Refusal::new(Reason::DaemonUnreachable, self.to_string())
                 .because(why.clone())
                 .hint("ostler node ls", "shows which machines answer")

@@ -79,7 +79,8 @@ impl Way {
     }
 
     pub(crate) async fn open(&self) -> Result<UnixStream, Error> {
-        let unreachable = |why: String| Error::NodeUnreachable { name: self.name.clone(), why };
+        let unreachable =
+            |why: String| Error::NodeUnreachable { name: self.name.clone(), why, lacks_program: None };
         let words = self.command();
         let (ours, theirs) =
             std::os::unix::net::UnixStream::pair().map_err(|error| unreachable(error.to_string()))?;
@@ -100,7 +101,11 @@ impl Way {
                 tokio::spawn(async move { drop(child.wait().await) });
                 Ok(stream)
             }
-            Ok(Err(said)) => Err(unreachable(why(&mut child, said).await)),
+            Ok(Err(said)) => {
+                let (why, lacks_program) = why(&mut child, said).await;
+                let lacks_program = lacks_program.then(|| self.node.address.to_string());
+                Err(Error::NodeUnreachable { name: self.name.clone(), why, lacks_program })
+            }
             Err(_) => Err(unreachable(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
         }
     }
@@ -126,8 +131,11 @@ async fn greeted(stream: &mut UnixStream) -> Result<(), String> {
     }
 }
 
-/// What SSH, or the shell over there, said last.
-async fn why(child: &mut Child, said: String) -> String {
+/// What a shell ends with that has not found the program, or may not run it; SSH ends with what the shell did.
+const NO_PROGRAM: [i32; 2] = [126, 127];
+
+/// What SSH, or the shell over there, said last, and whether it is that the program is not there.
+async fn why(child: &mut Child, said: String) -> (String, bool) {
     let mut text = String::new();
     if let Some(stderr) = child.stderr.take() {
         let mut lines = BufReader::new(stderr.take(SAID_BYTES)).lines();
@@ -137,8 +145,12 @@ async fn why(child: &mut Child, said: String) -> String {
             }
         }
     }
-    let status = child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
-    [text, said].into_iter().find(|text| !text.is_empty()).unwrap_or(format!("ssh ended with {status}"))
+    let ended = child.wait().await;
+    let code = ended.as_ref().ok().and_then(std::process::ExitStatus::code);
+    let status = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+    let why = [text, said].into_iter().find(|text| !text.is_empty());
+    let lacks_program = code.is_some_and(|code| NO_PROGRAM.contains(&code));
+    (why.unwrap_or(format!("ssh ended with {status}")), lacks_program)
 }
 
 impl Client {

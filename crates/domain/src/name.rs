@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::NAME_BYTES;
+use crate::{limits::NAME_BYTES, redact::redact};
 
 /// A name: letters, digits, `-`, `_`, `.`; begins with a letter or digit. Safe in file names and tables.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,7 +31,8 @@ impl Name {
     pub fn slug(text: &str) -> Option<Name> {
         const WORDS: usize = 4;
         const LONGEST: usize = 32;
-        let text: String = text.chars().map(plain_letter).collect();
+        // Names are in lists, branches and notices, where nobody looks for a key.
+        let text: String = redact(text).chars().map(plain_letter).collect();
         let words: Vec<String> = text
             .split(|c: char| !c.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty())
@@ -151,6 +152,9 @@ mod tests {
     #[test]
     fn slugs_are_names() {
         assert_eq!(Name::slug("Fix the flaky login test, please").unwrap().as_str(), "fix-the-flaky-login");
+        let keyed = "my key is ghp_0123456789abcdefghijABCDEFGHIJ012345, use it";
+        assert_eq!(Name::slug(keyed).unwrap().as_str(), "my-key-is-ghp");
+        assert_eq!(Name::slug("use AKIA0123456789ABCDEF").unwrap().as_str(), "use-akia-redacted");
         assert_eq!(Name::slug("{\"steps\":[]}").unwrap().as_str(), "steps");
         assert_eq!(Name::slug("Prüfe die Größe, s'il te plaît").unwrap().as_str(), "prufe-die-grose-s");
         assert_eq!(Name::slug("…"), None);

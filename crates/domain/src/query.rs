@@ -134,7 +134,8 @@ pub struct TicketFilter {
 pub enum Scope {
     #[default]
     All,
-    /// Those that have not ended, and those that failed at or after this time and that nobody went on with.
+    /// Those that have not ended, those that failed at or after this time and that nobody went on with, and those that are to
+    /// go on by themselves and cannot.
     Current { failed_since: Time },
     /// Those that have not ended.
     NotEnded,
@@ -147,7 +148,8 @@ impl Scope {
             Scope::All => true,
             Scope::NotEnded => session.ended_at.is_none(),
             Scope::Current { failed_since } => session.ended_at.is_none_or(|ended| {
-                session.status == Status::Failed && ended >= failed_since && !is_continued
+                let is_news = session.status == Status::Failed && ended >= failed_since && !is_continued;
+                is_news || session.restart_refused.is_some()
             }),
         }
     }

@@ -55,6 +55,7 @@ pub(crate) fn goes_on(state: &State, on_reboot: OnReboot, now: &Now) -> Option<R
 /// Says whether somebody has yet to say what becomes of a lost session: not while one that continues it is on its way.
 pub fn awaits_a_word(lost: &View, now: Time) -> bool {
     match &lost.restart {
+        _ if lost.restart_refused.is_some() => true,
         Some(Restart::At(deadline)) => deadline.wall().plus(PROMISED_WITHIN) < now,
         Some(Restart::Quarantined { .. }) | None => true,
     }

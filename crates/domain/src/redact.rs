@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// What stands in the place of a secret. No rule takes it for one.
 pub const BLOT: &str = "[redacted]";
 
@@ -91,6 +93,23 @@ pub fn redacted(text: String) -> String {
     match redact(&text) {
         Cow::Borrowed(_) => text,
         Cow::Owned(redacted) => redacted,
+    }
+}
+
+/// The same in every text of a document; says whether anything was blotted out. For what leaves the machine: what people said
+/// is recorded as they said it.
+pub fn blot_out(document: &mut Value) -> bool {
+    match document {
+        Value::String(text) => match redact(text) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(redacted) => {
+                *text = redacted;
+                true
+            }
+        },
+        Value::Array(items) => items.iter_mut().fold(false, |was, item| blot_out(item) | was),
+        Value::Object(fields) => fields.values_mut().fold(false, |was, field| blot_out(field) | was),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

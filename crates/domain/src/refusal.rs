@@ -242,6 +242,14 @@ impl Refusal {
         self
     }
 
+    /// The sentence with the fact behind it, where its reason is said elsewhere.
+    pub fn told(&self) -> String {
+        match &self.why {
+            Some(why) => format!("{}: {why}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Reason::InvalidArgument, message)
     }

@@ -11,7 +11,7 @@ use ostler_domain::{
 use ostler_store::{Commit, Halt, Store, Urgency};
 use tokio::{task::JoinSet, time::Instant};
 
-use crate::{Change, Clock, Engine, restart};
+use crate::{Change, Clock, Engine};
 
 /// How long a halt waits to see its agents dead. A keeper that hangs is killed within this time.
 const DEAD_WITHIN: Duration = Duration::from_millis(1_500);
@@ -128,7 +128,6 @@ impl Engine {
         self.shared.store.commit(commit).await?;
         self.shared.halt.send_replace(None);
         let told = self.tell_all(|| Request::ReleaseHalt, &change).await;
-        restart::keep_promises(&self.shared).await?;
         Ok(told.iter().filter(|view| view.phase != Phase::Stopping).count() as u64)
     }
 

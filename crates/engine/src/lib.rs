@@ -57,6 +57,7 @@ mod place;
 mod prices;
 mod programs;
 mod project_text;
+mod promises;
 mod provider;
 mod readiness;
 mod requests;

@@ -152,8 +152,18 @@ fn counters(page: &mut Page, counts: &Counts) {
         "Cost of calls whose model has a price; what a subscription covers is on no bill.",
     );
     for (model, Spent { paid, plan, .. }) in counts.models.iter() {
+        // A 0 would say that it cost nothing.
         for (billing, micro) in [("call", *paid), ("plan", *plan)] {
+            let Some(micro) = micro else { continue };
             family.sample(&[("model", model), ("billing", billing)], micro as f64 / 1e6);
         }
+    }
+    let mut family = page.family(
+        "ostler_unpriced_tokens_total",
+        Sort::Counter,
+        "Tokens of calls whose model had no price; what they cost is in no other number.",
+    );
+    for (model, Spent { unpriced, .. }) in counts.models.iter().filter(|(_, spent)| spent.unpriced > 0) {
+        family.sample(&[("model", model)], *unpriced as f64);
     }
 }

@@ -12,7 +12,7 @@ use ostler_domain::{
     mission::Membership,
     provider::CallerKeys,
     query::{Page, SessionFilter},
-    session::{Approve, Begin, Config, Request, Restart, State, StopRule, View},
+    session::{Approve, Begin, Config, Request, State, StopRule, View},
 };
 use ostler_store::{CommitError, RequestReply};
 
@@ -149,7 +149,13 @@ pub(crate) fn no_successor(view: &View) -> Refusal {
         return Refusal::new(Reason::TimedOut, format!("session {short} is still stopping"))
             .hint(format!("ostler kill {short}"), "ends it at once; the new session then starts");
     }
-    Refusal::new(Reason::TimedOut, format!("session {short} ended, and no session goes on with it yet"))
+    let refusal =
+        Refusal::new(Reason::TimedOut, format!("session {short} ended, and no session goes on with it yet"));
+    if let Some(refused) = &view.restart_refused {
+        let refusal = refusal.because(refused.why.clone());
+        return refused.cures.iter().fold(refusal, |refusal, cure| refusal.hint(&cure.command, &cure.effect));
+    }
+    refusal
         .hint(format!("ostler resume {short}"), "tries again, and says what is in the way")
         .hint("ostler daemon logs", "has what was tried")
 }
@@ -203,9 +209,8 @@ pub(crate) async fn after(
 /// Goes on with a session by its restart policy, unless it has gone on meanwhile or all agents are halted.
 pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Refusal> {
     let engine = Engine { shared: shared.clone() };
-    if engine.halted().is_some() {
-        // Looked for again when the halt is released.
-        return Ok(());
+    if let Some(halt) = engine.halted() {
+        return Err(halt.refusal());
     }
     let naming = shared.naming.lock().await;
     if engine.successor(id).await?.is_some() {
@@ -466,15 +471,4 @@ pub(crate) async fn anew(
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// Schedules the restarts that a daemon before us had promised.
-pub(crate) async fn keep_promises(shared: &Arc<Shared>) -> Result<(), Refusal> {
-    let now = shared.clock.now();
-    for view in shared.store.pending_restarts().await? {
-        if let Some(Restart::At(deadline)) = &view.restart {
-            shared.continue_later(view.id, deadline.remaining(&now));
-        }
-    }
-    Ok(())
 }

@@ -6,7 +6,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use ostler_domain::{
@@ -45,6 +44,7 @@ use crate::{
     options::Options,
     prices::PriceFile,
     programs::Programs,
+    promises::Promises,
     retention::Retention,
     session::{Actor, Handle},
     sessions::Sessions,
@@ -83,6 +83,7 @@ pub(crate) struct Shared {
     pub(crate) untold: Untold,
     /// Sessions that wait to start.
     pub(crate) line: Line,
+    pub(crate) promises: Promises,
     pub(crate) exported: Exported,
     pub(crate) git: Git,
     pub(crate) transcripts: Transcripts,
@@ -158,6 +159,7 @@ impl Shared {
             lookout: Lookout::default(),
             untold: Untold::default(),
             line: Line::default(),
+            promises: Promises::default(),
             exported: Exported::default(),
             git: Git::default(),
             transcripts: Transcripts::default(),
@@ -306,21 +308,6 @@ impl Shared {
             other_roots: others.map(|other| other.root.path.clone()).collect(),
             writable: written.cloned().collect(),
         })
-    }
-
-    /// Has a session go on in a new one, after a while.
-    pub(crate) fn continue_later(self: &Arc<Self>, id: SessionId, after: Duration) {
-        let shared = self.clone();
-        self.tasks.spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(after) => {}
-                // The next daemon finds it in the store.
-                () = shared.shutdown.cancelled() => return,
-            }
-            if let Err(refusal) = crate::restart::go_on(&shared, id).await {
-                tracing::warn!(session = %id, %refusal, "the session cannot go on");
-            }
-        });
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    Change, Clock, Engine, Options, Program, VERSION, halt, restart, session::Command, shared::Shared,
+    Change, Clock, Engine, Options, Program, VERSION, halt, promises, session::Command, shared::Shared,
 };
 
 /// Sessions looked for at once when the daemon starts.
@@ -130,7 +130,7 @@ impl Engine {
         self.shared.accounts.complete();
         self.shared.line.complete();
         self.shared.sweep();
-        restart::keep_promises(&self.shared).await?;
+        promises::keep_all(&self.shared).await?;
         self.adopt_missions().await?;
         Ok(count)
     }

@@ -2,7 +2,7 @@
 
 use ostler_client::Session;
 use ostler_domain::{
-    Budget, Time, Usage,
+    Budget, Hint, Time, Usage,
     event::ContextMeasured,
     history::Origin,
     session::{Obituary, Restart},
@@ -73,6 +73,22 @@ pub struct SessionForm {
     imported: Option<Origin>,
     compactions: u32,
     auth_profile: Option<String>,
+    /// The session that goes on with it.
+    continued_by: Option<String>,
+    /// What keeps it from going on by itself.
+    restart_refused: Option<RestartRefusedForm>,
+}
+
+/// Why a session that was to go on by itself has not. It is tried again.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RestartRefused")]
+struct RestartRefusedForm {
+    since: String,
+    /// The stable word of the refusal.
+    reason: String,
+    why: String,
+    #[schemars(with = "Vec<shape::Cure>")]
+    cures: Vec<Hint>,
 }
 
 /// A git work tree of a session's own.
@@ -180,6 +196,13 @@ impl SessionForm {
             imported: session.imported.clone(),
             compactions: session.compactions,
             auth_profile: session.auth_profile.as_ref().map(ToString::to_string),
+            continued_by: session.continued_by.map(|id| id.to_string()),
+            restart_refused: session.restart_refused.as_ref().map(|refused| RestartRefusedForm {
+                since: rfc3339(refused.since),
+                reason: refused.reason.clone(),
+                why: refused.why.clone(),
+                cures: refused.cures.clone(),
+            }),
         }
     }
 }

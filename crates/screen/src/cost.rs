@@ -161,13 +161,24 @@ pub fn remarks(total: &Sum, prices_date: &str, since: &str) -> Vec<Line> {
     remarks
 }
 
-/// Nothing was used; what was the day before, if anything.
-pub fn nothing(since: Option<&str>, yesterday: Option<&Sum>) -> Vec<Line> {
+/// What was used in a longer time.
+#[derive(Debug)]
+pub struct Earlier {
+    /// `Yesterday`.
+    pub when: String,
+    pub sum: Sum,
+    /// What shows it: `cost --since 1d`.
+    pub command: String,
+}
+
+/// Nothing was used; what was before, if anything.
+pub fn nothing(since: Option<&str>, earlier: Option<&Earlier>) -> Vec<Line> {
     let Some(since) = since else { return vec![Line::of("No usage recorded that fits.")] };
-    let before = match yesterday {
-        Some(sum) if sum.calls > 0 => Line::of(" Yesterday: ").append(money(sum)).faint(" (cost --since 1d)"),
-        _ => Line::new(),
-    };
+    let before = earlier.filter(|earlier| earlier.sum.calls > 0).map_or_else(Line::new, |earlier| {
+        Line::of(format!(" {}: ", earlier.when))
+            .append(money(&earlier.sum))
+            .faint(format!(" ({})", earlier.command))
+    });
     vec![Line::of(format!("No usage recorded {since}.")).append(before)]
 }
 
@@ -275,7 +286,13 @@ mod tests {
     fn nothing_used_tells_of_the_day_before() {
         let look = Look::plain(None);
         let shown = |since, sum: Option<&Sum>| {
-            nothing(since, sum).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+            let command = "cost --since 1d".to_owned();
+            let earlier = sum.map(|sum| Earlier { when: "Yesterday".to_owned(), sum: sum.clone(), command });
+            nothing(since, earlier.as_ref())
+                .iter()
+                .map(|line| line.show(&look))
+                .collect::<Vec<_>>()
+                .join("\n")
         };
         let yesterday = Sum { calls: 1, cost: Dollars(11_370_000), ..Sum::default() };
         assert_eq!(

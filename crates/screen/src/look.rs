@@ -47,7 +47,11 @@ impl Look {
         }
         match Place::of(rest) {
             Place::Anywhere => command.into(),
-            Place::Asked => format!("ostler --node {node} {rest}").into(),
+            // No directory of this machine says which campaign of that one is meant.
+            Place::Asked => match rest.strip_prefix("run ").filter(|said| !said.contains("-C ")) {
+                Some(said) => format!("ostler --node {node} run -C CAMPAIGN {said}").into(),
+                None => format!("ostler --node {node} {rest}").into(),
+            },
             Place::There => {
                 // SSH takes an address as it is.
                 let unnamed =
@@ -215,6 +219,8 @@ mod tests {
         let there = Look { node: Some("build1".to_owned()), ..Look::plain(None) };
         let shown = |look: &Look, command: &str| look.command(command).into_owned();
         assert_eq!(shown(&there, "ostler logs f1100"), "ostler --node build1 logs f1100");
+        assert_eq!(shown(&there, "ostler run \"…\""), "ostler --node build1 run -C CAMPAIGN \"…\"");
+        assert_eq!(shown(&there, "ostler run -C shop \"…\""), "ostler --node build1 run -C shop \"…\"");
         for other in ["ostler node ls", "ostler ls --node all", "ostler help", "export KEY=…", "f1100"] {
             assert_eq!(shown(&there, other), other);
         }

@@ -130,6 +130,8 @@ fn ended(session: &Session, now: Time) -> Line {
     let ago = session.ended_at.map(|at| format!(" {} ago", words::age(now.since(at)))).unwrap_or_default();
     let line = Line::of(format!("{outcome}{ago}"));
     let follows = match &session.restart {
+        _ if session.continued_by.is_some() => String::new(),
+        _ if session.restart_refused.is_some() => "cannot go on".to_owned(),
         Some(Restart::At(deadline)) if deadline.wall() > now => {
             format!("starts again in {}", words::age(deadline.wall().since(now)))
         }
@@ -139,6 +141,9 @@ fn ended(session: &Session, now: Time) -> Line {
     let obituary = session.obituary.as_ref().filter(|_| session.status == Status::Failed);
     let limit = obituary.and_then(|obituary| obituary.memory.as_ref()?.limit_bytes);
     let why = match (obituary, limit.filter(|_| session.outcome == Some(Outcome::Oom))) {
+        _ if session.restart_refused.is_some() => {
+            session.restart_refused.as_ref().map(|refused| one_line(&refused.why, 200)).unwrap_or_default()
+        }
         (Some(_), Some(limit)) => format!("{} limit", words::bytes(limit)),
         (Some(obituary), None) => one_line(&obituary.sentence, 200),
         (None, _) => String::new(),

@@ -208,10 +208,19 @@ pub fn summary_of<'a>(
     let attention = |word: &'static str| {
         move |session: &Session| session.attention.is_some_and(|attention| attention.as_str() == word)
     };
-    // Another one goes on with it, or is about to: its failure is nobody's concern any more.
+    // Another one goes on with it: its failure is nobody's concern any more.
     let is_replaced = |session: &Session| {
-        matches!(session.restart, Some(Restart::At(_)))
-            || rows.iter().any(|other| other.continues == Some(session.id))
+        session.continued_by.is_some() || rows.iter().any(|other| other.continues == Some(session.id))
+    };
+    let is_refused = |session: &Session| session.restart_refused.is_some();
+    let goes_on_soon = |session: &Session| {
+        matches!(session.restart, Some(Restart::At(_))) && !is_refused(session) && !is_replaced(session)
+    };
+    let refused: Vec<&Session> = rows.iter().filter(|session| is_refused(session)).copied().collect();
+    let cannot_go_on = match refused.as_slice() {
+        [] => Line::new(),
+        [one] => part(1, Tone::Warn, "cannot go on").faint(format!(" ({})", shown_by(one, node))),
+        several => part(several.len() as u64, Tone::Warn, "cannot go on"),
     };
     let waiting: Vec<&Session> = rows.iter().filter(|session| needs(session)).copied().collect();
     let need = waiting.len() as u64;
@@ -227,6 +236,7 @@ pub fn summary_of<'a>(
         Line::toned(Tone::Warn, beside.drained.as_deref().unwrap_or_default()),
         Line::of(beside.part.map(Part::words).unwrap_or_default()),
         need_you,
+        cannot_go_on,
         part(count(&|session| session.status == Status::Working), Tone::Good, "working"),
         part(
             count(&|session| session.status == Status::Running && attention("idle")(session)),
@@ -240,19 +250,40 @@ pub fn summary_of<'a>(
         part(count(&attention("paused")), Tone::Accent, "paused"),
         part(count(&attention("detached")), Tone::Plain, "detached"),
         part(
-            count(&|session| session.status == Status::Failed && !is_replaced(session)),
+            count(&|session| {
+                let is_settled = !is_replaced(session) && !is_refused(session) && !goes_on_soon(session);
+                session.status == Status::Failed && is_settled
+            }),
             Tone::Bad,
             "failed",
+        ),
+        part(
+            count(&|session| session.status == Status::Failed && goes_on_soon(session)),
+            Tone::Plain,
+            "about to start again",
         ),
         part(
             count(&|session| session.status == Status::Failed && is_replaced(session)),
             Tone::Plain,
             "failed and replaced by another session",
         ),
-        part(count(&|session| session.status == Status::Stopped), Tone::Plain, "ended"),
+        part(
+            count(&|session| session.status == Status::Stopped && !is_refused(session)),
+            Tone::Plain,
+            "ended",
+        ),
         Line::of(today.unwrap_or_default()),
         Line::of(beside.more.as_deref().unwrap_or_default()),
     ])
+}
+
+/// The command that shows one, on the machine that it is on.
+fn shown_by<'a>(session: &Session, node: &dyn Fn(SessionId) -> Option<Elsewhere<'a>>) -> String {
+    typed(node(session.id), &format!("show {}", session.id.short()))
+}
+
+fn typed(node: Option<Elsewhere<'_>>, rest: &str) -> String {
+    node.map_or_else(|| format!("ostler {rest}"), |node| node.command(rest))
 }
 
 /// The command that answers those who wait, one for each machine that they are on.
@@ -265,13 +296,12 @@ fn who_is_told<'a>(waiting: &[&Session], node: &dyn Fn(SessionId) -> Option<Else
             continue;
         }
         nodes.push(node);
-        let rest = match waiting.len() {
-            _ if !first.approvals_open.is_empty() => "approval -i".to_owned(),
-            1 => format!("show {}", first.id.short()),
+        commands.push(match waiting.len() {
+            _ if !first.approvals_open.is_empty() => typed(node, "approval -i"),
+            1 => shown_by(first, &|_| node),
             // Which names them all, and what lets each go on.
-            _ => "approval".to_owned(),
-        };
-        commands.push(node.map_or_else(|| format!("ostler {rest}"), |node| node.command(&rest)));
+            _ => typed(node, "approval"),
+        });
     }
     commands.join(", ")
 }
@@ -444,6 +474,27 @@ mod tests {
         let said = |rows: &[&Session]| summary(rows, &Beside::default()).show(&Look::plain(None));
         assert_eq!(said(&[&failed]), "1 failed");
         assert_eq!(said(&[&failed, &next]), "1 working · 1 failed and replaced by another session");
+        // Nobody counts as gone on with before there is somebody who does.
+        let due = Some(Restart::At(ostler_domain::Deadline::after(
+            &ostler_domain::Now {
+                wall: NOW,
+                since_boot: std::time::Duration::ZERO,
+                boot: Default::default(),
+            },
+            std::time::Duration::ZERO,
+        )));
+        let promised = Session { restart: due, ..failed };
+        assert_eq!(said(&[&promised]), "1 about to start again");
+        let continued = Session { continued_by: Some(next.id), ..promised.clone() };
+        assert_eq!(said(&[&continued]), "1 failed and replaced by another session");
+        let refused = testing::refused(promised);
+        let show = format!("ostler show {}", refused.id.short());
+        assert_eq!(said(&[&refused]), format!("1 cannot go on ({show})"));
+        assert!(
+            row::now(&refused, NOW)
+                .show(&Look::plain(None))
+                .contains("cannot go on · /srv/shop does not exist")
+        );
     }
 
     #[test]

@@ -4,11 +4,13 @@ pub mod mission;
 
 use ostler_client::{Campaign, Session};
 use ostler_domain::{
-    ApprovalId, Budget, CampaignId, ConversationId, SessionId, Time, Usage,
+    ApprovalId, Budget, CampaignId, ConversationId, Hint, SessionId, Time, Usage,
     campaign::Root,
     event::ContextMeasured,
     price::{Cost, Dollars},
-    session::{Attention, Desired, Doing, Obituary, Outcome, Phase, RestartPolicy, Sandbox, Status},
+    session::{
+        Attention, Desired, Doing, Obituary, Outcome, Phase, RestartPolicy, RestartRefusal, Sandbox, Status,
+    },
 };
 
 use crate::{Line, Look};
@@ -83,6 +85,8 @@ pub fn session(n: u32, name: &str) -> Session {
         imported: None,
         compactions: 0,
         auth_profile: None,
+        continued_by: None,
+        restart_refused: None,
     }
 }
 
@@ -198,4 +202,18 @@ pub fn campaign() -> Campaign {
         tracked_hidden: vec![".env".to_owned()],
         unwatched: None,
     }
+}
+
+/// One that was to go on by itself, and cannot.
+pub fn refused(session: Session) -> Session {
+    let restart_refused = Some(RestartRefusal {
+        since: ago(120),
+        reason: "CAMPAIGN_ROOT".to_owned(),
+        why: "/srv/shop does not exist".to_owned(),
+        cures: vec![Hint {
+            command: "ostler campaign relink shop DIR".to_owned(),
+            effect: "says where it is now".to_owned(),
+        }],
+    });
+    Session { restart_refused, ..session }
 }

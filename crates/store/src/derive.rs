@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::{
     agent, approval, campaign, conversation, drain, halt, history, image, lost, message, mirrored, mission,
-    retention, snapshot, ticket, usage, worktree,
+    refused, retention, snapshot, ticket, usage, worktree,
 };
 
 /// What a session's events take from its first one.
@@ -54,6 +54,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::StepEnded
         | Kind::OutputAdded
         | Kind::LostLeft
+        | Kind::RestartRefused
         | Kind::SessionCreated
         | Kind::SessionStopped
         | Kind::SessionFailed
@@ -269,9 +270,14 @@ pub(crate) fn derive(
         (Event::SessionCreated(created), _) => {
             conversation::touch(connection, created.conversation, at)?;
             worktree::take(connection, seq, created)?;
+            refused::gone_on(connection, created.continues)?;
             lost::gone_on(connection, created.continues)
         }
-        (Event::LostLeft(left), _) => lost::leave(connection, &left.sessions),
+        (Event::LostLeft(left), _) => {
+            refused::leave(connection, &left.sessions)?;
+            lost::leave(connection, &left.sessions)
+        }
+        (Event::RestartRefused(refused), _) => refused::add(connection, at, refused),
         (Event::SessionStopped(ended) | Event::SessionFailed(ended), Some(origin)) => {
             lost::add(connection, origin.num, ended.machine_restarted)?;
             approval::expire(connection, at, origin.num)

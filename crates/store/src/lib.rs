@@ -57,6 +57,7 @@ mod bulk;
 mod check;
 mod openclaw;
 mod published;
+mod refused;
 mod reindex;
 mod search;
 mod sql;

@@ -21,9 +21,12 @@ const UNNAMED: &str = "unknown";
 pub struct Spent {
     pub calls: u64,
     pub usage: Usage,
-    /// Millionths of a dollar: of calls that are paid for one by one, and of those that a subscription covers.
-    pub paid: u64,
-    pub plan: u64,
+    /// Millionths of a dollar: of calls that are paid for one by one, and of those that a subscription covers. None where no
+    /// such call had a price.
+    pub paid: Option<u64>,
+    pub plan: Option<u64>,
+    /// Tokens of calls without a price.
+    pub unpriced: u64,
 }
 
 /// All counts at one moment.
@@ -66,9 +69,11 @@ impl Meter {
                     let spent = counts.models.of(used.model.as_deref().unwrap_or(UNNAMED));
                     spent.calls += u64::from(!used.usage.is_zero());
                     spent.usage += used.usage;
-                    let cost = used.cost.map_or(0, |cost| cost.0);
                     let sum = if used.plan { &mut spent.plan } else { &mut spent.paid };
-                    *sum = sum.saturating_add(cost);
+                    match used.cost {
+                        Some(cost) => *sum = Some(sum.unwrap_or_default().saturating_add(cost.0)),
+                        None => spent.unpriced = spent.unpriced.saturating_add(used.usage.total()),
+                    }
                 }
                 _ => {}
             }

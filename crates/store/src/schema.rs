@@ -40,6 +40,7 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "seen_head",
     "worktree",
     "lost",
+    "restart_refused",
     "drain",
     "halt",
     "retention",

@@ -13,6 +13,7 @@ use ostler_domain::{
     http::CHANGE_NAME,
     hub::{Answer, Command},
     limits::HUB_ANSWER_BYTES,
+    redact::{blot_out, redacted},
     share::{Asked, Belongs, Denied, Scope, Verb, may},
 };
 use ostler_form::{ErrorForm, to_json};
@@ -132,6 +133,18 @@ fn made(uri: &Uri, text: &str) -> Uri {
     Uri::from_parts(parts).unwrap_or_default()
 }
 
+/// An answer as it may leave the machine: the record has what people said as they said it.
+fn without_secrets(body: &[u8]) -> String {
+    match serde_json::from_slice::<serde_json::Value>(body) {
+        Ok(mut document) => {
+            let has_changed = blot_out(&mut document);
+            // As it was, to the byte, where there is nothing to blot out.
+            if has_changed { document.to_string() } else { String::from_utf8_lossy(body).into_owned() }
+        }
+        Err(_) => redacted(String::from_utf8_lossy(body).into_owned()),
+    }
+}
+
 impl Door {
     /// Does what came by a hub, as if it had come by the door itself: with a share token, and with nothing else.
     pub(crate) async fn by_hub(&self, command: &Command) -> Answer {
@@ -162,6 +175,6 @@ impl Door {
         let status = answer.status().as_u16();
         let body = axum::body::to_bytes(answer.into_body(), HUB_ANSWER_BYTES).await;
         let body = body.map_err(|_| Refusal::new(Reason::TooLarge, "the answer is too long for a hub"))?;
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+        Ok((status, without_secrets(&body)))
     }
 }

@@ -19,6 +19,7 @@ use ostler_domain::{
     hub::{self, Answer, Command, Forwarded, Hello, Listed, Row, SCHEMA, ToHub, ToNode, Window},
     limits::{HUB_COMMAND_TIME, HUB_COMMANDS_KEPT, HUB_CONNECT_TIME, HUB_ROWS, HUB_ROWS_EVERY},
     query::{EventFilter, Page, Scope, SessionFilter},
+    redact::blot_out,
     text::one_line,
 };
 use ostler_form::{ErrorForm, EventForm, SessionForm, to_json};
@@ -356,7 +357,9 @@ async fn read(client: Client, after: u64, to: mpsc::Sender<Forwarded>) -> Result
             Watched::Unknown(event) => Received::Unknown(event),
             Watched::Reconnected => continue,
         };
-        let event = serde_json::to_value(EventForm::new(&received)).unwrap_or_default();
+        let mut event = serde_json::to_value(EventForm::new(&received)).unwrap_or_default();
+        // The record has what people said as they said it; a copy elsewhere has not.
+        blot_out(&mut event);
         if to.send(Forwarded { seq: received.seq(), event }).await.is_err() {
             break;
         }

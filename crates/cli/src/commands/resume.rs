@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ostler_client::{Client, ResumeSession, Session};
-use ostler_domain::budget::Amount;
+use ostler_domain::{Refusal, budget::Amount, text::shell_word};
 
 use super::{
     chosen::{Chosen, Deed},
@@ -41,16 +41,18 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
         return lost::run(app, wish).await;
     }
     let client = app.client().await?;
-    let mut chosen = args.chosen;
+    let chosen = args.chosen;
     if args.native {
         return native::run(app, &client, &chosen.who).await;
     }
-    // Here it is no filter: it is the model to go on with.
-    let mut models = std::mem::take(&mut chosen.filters.model);
-    if models.len() > 1 {
-        return Err(Failure::usage("a session goes on with one model"));
+    if let ([who, ..], [model, ..]) = (chosen.who.as_slice(), chosen.filters.model.as_slice()) {
+        return Err(Refusal::invalid("--model finds sessions here, and does not change their model")
+            .hint(
+                format!("ostler restart {} --model {}", shell_word(who), shell_word(model)),
+                "goes on with another model",
+            )
+            .into());
     }
-    let model = models.pop();
     let deed = Deed { verb: "resume", done: "resumed", of_the_ended: true };
     let Some(operands) = chosen.sessions(app, &client, &deed).await? else { return Ok(exit_code::OK) };
     let raised = |session: &Session| ResumeSession {
@@ -64,7 +66,7 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
         // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
         if session.outcome.is_some() {
             let budget = args.budget.unwrap_or_default();
-            let fresh = client.restart_with(who, model.as_deref(), budget).await?;
+            let fresh = client.restart_with(who, None, budget).await?;
             let Some(tape_bytes) = args.tape else { return Ok(("goes on".to_owned(), fresh)) };
             let larger = ResumeSession {
                 who: fresh.id.to_string(),
@@ -73,9 +75,6 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
             };
             let fresh = client.resume_session(larger).await?;
             return Ok(("goes on".to_owned(), fresh));
-        }
-        if let Some(model) = &model {
-            client.set_model(who, model).await?;
         }
         Ok(("goes on".to_owned(), client.resume_session(raised(&session)).await?))
     };

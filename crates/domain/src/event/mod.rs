@@ -184,6 +184,8 @@ events! {
     WatchdogFired(WatchdogFired) = 33, "WATCHDOG_FIRED";
     IntakeChanged(IntakeChanged) = 34, "INTAKE_CHANGED";
     TapeLimitRaised(TapeLimitRaised) = 36, "TAPE_LIMIT_RAISED";
+    /// It was to go on in another session by itself, and cannot: the node's, for the session has ended.
+    RestartRefused(RestartRefused) = 215, "RESTART_REFUSED";
     /// The provider's own name for the dialogue is no longer a claim: a turn was run under it.
     ProviderBound(ProviderBound) = 37, "PROVIDER_BOUND";
     ModelChanged(ModelChanged) = 38, "MODEL_CHANGED";

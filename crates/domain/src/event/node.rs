@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SessionId, campaign::Root, event::By, id::CampaignId, policy::Policy, time::BootId};
+use crate::{Hint, SessionId, campaign::Root, event::By, id::CampaignId, policy::Policy, time::BootId};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DaemonStarted {
@@ -71,6 +71,18 @@ pub struct Halted {
 pub struct LostLeft {
     pub sessions: Vec<SessionId>,
     pub by: By,
+}
+
+/// An ended session was to go on in another one by itself, and could not. It is tried again; recorded anew only where
+/// something else is in the way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RestartRefused {
+    pub session: SessionId,
+    /// The stable word of the refusal.
+    pub reason: String,
+    pub why: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cures: Vec<Hint>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

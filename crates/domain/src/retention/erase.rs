@@ -152,6 +152,7 @@ pub fn erased(event: Event) -> Event {
         | Event::HaltReleased(_)
         | Event::CampaignPolicyChanged(_)
         | Event::LostLeft(_)
+        | Event::RestartRefused(_)
         | Event::CampaignRelinked(_)
         | Event::Drained(_)
         | Event::DrainEnded(_)

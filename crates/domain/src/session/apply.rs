@@ -456,7 +456,8 @@ impl State {
             | Event::MergeMoving(_)
             | Event::MergeEnded(_)
             | Event::MissionArchived(_)
-            | Event::LostLeft(_) => {}
+            | Event::LostLeft(_)
+            | Event::RestartRefused(_) => {}
         }
     }
 

@@ -44,12 +44,13 @@ pub use input::{
 };
 pub use intake::Intake;
 pub use ledger::Ledger;
-pub use obituary::{Ended, Obituary, Restart};
+pub use obituary::{Ended, Obituary, Restart, RestartRefusal};
 pub use open::{OpenApproval, OpenCall, OpenTurn, RateLimit, Stall, Waiting};
 pub use out_of_memory::{LargestProcess, OutOfMemory};
 pub use phase::{Desired, Outcome, Phase};
 pub use project::{Attention, Doing, Link, Status, View};
 pub use refused::Refused;
+pub use restart::back_off;
 pub use standing::{Mark, Rank};
 pub use state::State;
 pub use watchdog::{Watchdog, WatchdogRung};

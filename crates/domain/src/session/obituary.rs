@@ -41,6 +41,18 @@ pub enum Restart {
     Quarantined { short_lives: u32 },
 }
 
+/// Why a session that was to go on in another one by itself has not. It is tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartRefusal {
+    pub since: Time,
+    /// The stable word of the refusal.
+    pub reason: String,
+    pub why: String,
+    /// What would let it go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cures: Vec<Hint>,
+}
+
 /// One plain sentence, and the facts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obituary {

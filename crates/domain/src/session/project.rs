@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentRef, Desired, Outcome, Phase, Restart, Sandbox, State,
+    AgentRef, Desired, Outcome, Phase, Restart, RestartRefusal, Sandbox, State,
     open::{OpenCall, Place},
 };
 use crate::{
@@ -238,6 +238,12 @@ pub struct View {
     /// Which of its provider's accounts pays for it; none for the one that the provider's own section says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth_profile: Option<Name>,
+    /// The session that goes on with it. The record knows it, not its own events: they are over before there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued_by: Option<SessionId>,
+    /// What keeps it from going on by itself, as the record knows it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_refused: Option<RestartRefusal>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it like this")]
@@ -493,6 +499,8 @@ impl State {
             imported: created.imported.clone(),
             compactions: self.compactions,
             auth_profile: created.config.auth_profile.clone(),
+            continued_by: None,
+            restart_refused: None,
         }
     }
 }

@@ -97,8 +97,9 @@ pub(super) fn short_lives(state: &State, end: Time, with_the_machine: bool) -> u
     if worked { 0 } else { state.created.short_lives.saturating_add(1) }
 }
 
-fn back_off(short_lives: u32) -> Duration {
-    let doublings = short_lives.saturating_sub(1).min(16);
+/// How long the next try waits after so many that came to nothing.
+pub fn back_off(tries: u32) -> Duration {
+    let doublings = tries.saturating_sub(1).min(16);
     RESTART_FIRST.saturating_mul(1 << doublings).min(RESTART_LONGEST)
 }
 

@@ -78,6 +78,9 @@ impl Mark {
 
 impl View {
     pub fn rank(&self) -> Rank {
+        if self.restart_refused.is_some() {
+            return Rank::NeedsYou;
+        }
         Rank::of(self.status, self.attention)
     }
 

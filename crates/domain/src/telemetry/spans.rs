@@ -7,6 +7,7 @@ use crate::{
     Event, Kind, Recorded, SessionId, Time, Usage,
     event::{StopReason, ToolCall, ToolResult, TurnEnded, UsageRecorded},
     limits::{TELEMETRY_OPEN_TOOLS, TELEMETRY_TEXT_BYTES},
+    redact::redact,
     session::{Created, Ended},
     text::head,
 };
@@ -364,8 +365,10 @@ impl SessionTrace {
     }
 }
 
+/// What people said is recorded as they said it, and goes no further like that. Blotted out first: half a secret is known as
+/// none.
 fn cut(text: &str) -> String {
-    head(text, TELEMETRY_TEXT_BYTES).to_owned()
+    head(&redact(text), TELEMETRY_TEXT_BYTES).to_owned()
 }
 
 /// Messages in the form that the convention has for them.

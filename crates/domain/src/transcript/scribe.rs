@@ -16,6 +16,7 @@ use crate::{
         MessageUnknown, MovedTo, ToolCall, ToolResult, TurnEnded, UsageRecorded,
     },
     price::Dollars,
+    redact::{blot_out, redact},
     session::{Begin, Created},
 };
 
@@ -162,7 +163,7 @@ impl Scribe {
             Event::DeliveryMirrored(mirrored) => self.mirrored(here, mirrored, &mut lines),
             Event::MessageEdited(edited) => {
                 if let Some(waiting) = self.inbox.get_mut(&edited.id) {
-                    waiting.text.clone_from(&edited.text);
+                    waiting.text = redact(&edited.text).into_owned();
                 }
             }
             Event::MessageUnknown(MessageUnknown { id, .. })
@@ -267,7 +268,7 @@ impl Scribe {
     }
 
     fn accepted(&mut self, accepted: &MessageAccepted) {
-        let (text, by) = (accepted.message.text.clone(), accepted.by.0.clone());
+        let (text, by) = (redact(&accepted.message.text).into_owned(), accepted.by.0.clone());
         let waiting = Waiting { text, by, pictures: Vec::new() };
         self.inbox.insert(accepted.message.id, waiting);
     }
@@ -443,7 +444,9 @@ impl Scribe {
 
     /// An event as it is in the log.
     fn custom(&mut self, here: Here, event: &Event, lines: &mut Vec<Line>) {
-        let data = serde_json::from_str(&event.body()).unwrap_or_default();
+        let mut data = serde_json::from_str(&event.body()).unwrap_or_default();
+        // People's words are in it too: what an answer said, what was handed on.
+        blot_out(&mut data);
         self.put_custom(here, &event.kind().name().to_ascii_lowercase(), data, lines);
     }
 

@@ -54,6 +54,27 @@ fn a_life() -> Created {
     created(RestartPolicy::Never, Approve::Policy, false, None)
 }
 
+/// The log has what people said as they said it: it may have to be said again.
+#[test]
+fn no_transcript_has_a_secret_that_somebody_told_an_agent() {
+    let life = a_life();
+    let session = life.id;
+    let text = "use ghp_0123456789abcdefghijABCDEFGHIJ012345 for it";
+    let edited = Event::MessageEdited(MessageEdited {
+        id: MessageId::new(time(0), 2),
+        text: text.to_owned(),
+        by: By("ann".into()),
+    });
+    let [accepted, delivered] = told(2, "later");
+    let events = [Event::SessionCreated(Box::new(life))]
+        .into_iter()
+        .chain(told(1, text))
+        .chain([accepted, edited, delivered]);
+    let written = jsonl(&lines(&recorded(events.map(|event| (session, event)).collect())));
+    assert_eq!(written.matches("use ghp_[redacted] for it").count(), 2, "{written}");
+    assert!(!written.contains("0123456789abc"), "{written}");
+}
+
 fn call(id: &str, tool: &str, input: &str) -> Event {
     Event::AgentToolCall(ToolCall {
         tool: tool.to_owned(),

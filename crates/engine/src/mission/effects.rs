@@ -124,7 +124,7 @@ impl Actor {
                 Err(refusal) if refusal.reason == Reason::ShuttingDown => None,
                 Err(refusal) => {
                     let is_final = is_final(&refusal);
-                    let why = told(&refusal);
+                    let why = refusal.told();
                     Some(Input::StartRefused { assignment, attempt, why, is_final })
                 }
             }
@@ -153,7 +153,7 @@ impl Engine {
 
 /// Runs the command that says whether a session's work is done, where it worked; with the end of what it said.
 async fn checked(orders: Orders, session: SessionId, command: &str) -> Result<(), String> {
-    let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| told(&refusal))?;
+    let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| refusal.told())?;
     let wanted = WantedCommand {
         campaign: view.campaign.to_string(),
         argv: shell_line(command),
@@ -174,13 +174,6 @@ fn is_final(refusal: &Refusal) -> bool {
         refusal.reason,
         Reason::Internal | Reason::DiskFull | Reason::NameTaken | Reason::ConversationBusy | Reason::Halted
     )
-}
-
-pub(super) fn told(refusal: &Refusal) -> String {
-    match &refusal.why {
-        Some(why) => format!("{}: {why}", refusal.message),
-        None => refusal.message.clone(),
-    }
 }
 
 async fn persist<F>(mut ask: impl FnMut() -> F) -> Result<(), Refusal>

@@ -11,7 +11,7 @@ use ostler_domain::{
 };
 use tokio::{sync::watch, time::timeout};
 
-use super::{actor::Actor, effects::told, shared_dir};
+use super::{actor::Actor, shared_dir};
 use crate::{
     Change, Engine, WantedCommand,
     attended::{Attended, Course, Wish, Wishes, Work, until_nothing_is_left},
@@ -136,7 +136,7 @@ impl Orders {
                 }
             }
             let document = engine.prepare_command(wanted.clone(), Change::by(by.clone())).await;
-            let document = document.map_err(|refusal| told(&refusal))?;
+            let document = document.map_err(|refusal| refusal.told())?;
             let command = Attended {
                 document: &document,
                 lock: &lock,

@@ -15,7 +15,7 @@ use ostler_domain::{
 use tokio::{sync::watch, time::sleep};
 
 use super::{
-    effects::{AGAIN, TRIES, told},
+    effects::{AGAIN, TRIES},
     errands::Orders,
 };
 use crate::{
@@ -49,7 +49,7 @@ pub(super) async fn try_it(orders: Orders, wanted: Wanted) -> Result<Tried, Stri
     let mut args = vec![mission.to_string(), of.to_string(), into.clone(), gate.unwrap_or_default()];
     let (mut members, mut branches) = (Vec::new(), vec![into.clone()]);
     for (name, session) in from {
-        let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| told(&refusal))?;
+        let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| refusal.told())?;
         match &view.branch {
             Some(branch) if *branch != into => {
                 branches.push(branch.clone());
@@ -98,7 +98,7 @@ impl Engine {
     async fn left_out(&self, name: &str, view: &View, branches: &[String]) -> Result<Vec<String>, String> {
         const SHOWN: usize = 8;
         let Some(tree) = &view.worktree else { return Ok(Vec::new()) };
-        let campaign = self.campaign(&view.campaign.to_string()).await.map_err(|refusal| told(&refusal))?;
+        let campaign = self.campaign(&view.campaign.to_string()).await.map_err(|refusal| refusal.told())?;
         let left = self.shared.left_in(&campaign, tree, branches).await;
         let Left { files, elsewhere, beside } =
             left.map_err(|why| format!("whether {name} has committed all it did is not known: {why}"))?;
@@ -145,7 +145,7 @@ impl Engine {
             let moved = async {
                 let change = Change::by(by.clone());
                 let document = self.prepare_command(wanted.clone(), change).await;
-                let document = document.map_err(|refusal| told(&refusal))?;
+                let document = document.map_err(|refusal| refusal.told())?;
                 let command = Attended {
                     document: &document,
                     lock: &lock,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ostler_domain::{
-    Event, Kind, Recorded, Refusal, SessionId, Time,
+    Event, Kind, Reason, Recorded, Refusal, SessionId, Time,
     budget::Used,
     mission::{Input, SessionEnd, Step},
     query::{EventFilter, Page, SessionFilter},
@@ -11,10 +11,7 @@ use ostler_domain::{
 };
 use tokio::time::sleep;
 
-use super::{
-    actor::{AFTER_FAILURE, Actor},
-    effects::told,
-};
+use super::actor::{AFTER_FAILURE, Actor};
 use crate::{fault, restart};
 
 /// Of a session, which are few: each is one that no keeper came of.
@@ -103,13 +100,16 @@ impl Actor {
                 continue;
             }
             let Err(refusal) = restart::go_on(&self.engine.shared, session).await else { continue };
+            if refusal.reason == Reason::Halted {
+                return Ok(());
+            }
             let Some(place) = self.state.of_session(session) else { continue };
             let slot = &self.state.slots()[place];
             let (assignment, attempt, name) =
                 (slot.assignment.id, slot.attempt, slot.assignment.name.clone());
             let (asides, all) = (self.asides(session).await?, slot.sessions.clone());
             let end = self.engine.session_end(&view, &name, &asides, &all).await?;
-            let why = format!("it was to go on in another session, and could not: {}", told(&refusal));
+            let why = format!("it was to go on in another session, and could not: {}", refusal.told());
             let end = Box::new(SessionEnd { why, outcome: Outcome::Lost, ..end });
             self.take(Input::SessionEnded { assignment, attempt, session, end }).await;
         }

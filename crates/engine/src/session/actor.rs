@@ -35,6 +35,7 @@ use crate::{
     keeper::NotStarted,
     launch::terms,
     lending::Lender,
+    promises,
     shared::Shared,
     tidy::{self, Closed},
 };
@@ -467,7 +468,7 @@ impl Actor {
             Effect::Stop(rule, by) => self.stop(rule, &by).await,
             Effect::Answer { at, reply } => self.answer(at, reply).await,
             Effect::Ask { at, ask } => self.serve(at, ask),
-            Effect::Continue { after } => self.shared.continue_later(self.id, after),
+            Effect::Continue { after } => promises::keep(&self.shared, self.id, after),
             // Told through the outbox of its own commit.
             Effect::Tell(_) => {}
         }

@@ -222,6 +222,64 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
     assert_eq!((anew.continues, anew.restart_count), (Some(last), 5));
 }
 
+fn said(home: &TestHome, args: &[&str]) -> String {
+    let output = home.run(args);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+#[tokio::test]
+async fn a_restart_that_is_refused_is_said_and_kept_when_nothing_is_in_the_way_any_more() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let waits = json!({"run": ["sh", "-c", "touch began; until test -e go; do sleep 0.05; done"]});
+    let prompt = scenario::of(vec![waits, json!({"exit": 3})]);
+    let session = CreateSession { restart: RestartPolicy::OnFailure, ..wanted(&prompt) };
+    let first = client.create_session(session).await.unwrap();
+    let who = first.id.to_string();
+    let (dir, elsewhere) = (home.campaign_dir(), home.path().join("elsewhere"));
+    wait::until("the tool to run", wait::PATIENCE, || dir.join("began").exists());
+    std::fs::rename(&dir, &elsewhere).unwrap();
+    std::fs::write(elsewhere.join("go"), "").unwrap();
+
+    let is_refused = |view: &View| view.restart_refused.is_some();
+    let refused = home.reaches(&who, "a refused restart", is_refused).await;
+    assert_eq!((refused.status, refused.continued_by), (Status::Failed, None));
+    let refusal = refused.restart_refused.unwrap();
+    assert_eq!(refusal.reason, Reason::CampaignRoot.as_str(), "{refusal:?}");
+    let listed = said(&home, &["ls"]);
+    assert!(listed.contains("cannot go on · ") && listed.contains("1 cannot go on"), "{listed}");
+    assert!(!listed.contains("replaced"), "{listed}");
+    let shown = said(&home, &["show", &who]);
+    assert!(shown.contains("cannot go on: ") && shown.contains("tried again"), "{shown}");
+    let form = said(&home, &["show", &who, "--json"]);
+    assert!(
+        form.contains(r#""reason":"CAMPAIGN_ROOT""#) && form.contains(r#""continued_by":null"#),
+        "{form}"
+    );
+
+    // The next daemon knows it too, and so does one where something else is in the way.
+    home.kill_daemon();
+    home.start().await;
+    home.reaches(&who, "the same refusal", is_refused).await;
+    said(&home, &["halt", "-m", "lunch"]);
+    home.reaches(&who, "the halt to be in the way", |view| {
+        view.restart_refused.as_ref().is_some_and(|refusal| refusal.reason == Reason::Halted.as_str())
+    })
+    .await;
+    std::fs::rename(&elsewhere, &dir).unwrap();
+    said(&home, &["halt", "--release"]);
+
+    let chain = wait_for_chain(&home, &who, 2).await;
+    let gone_on = home.client().await.session(&who).await.unwrap();
+    assert_eq!((gone_on.continued_by, gone_on.restart_refused), (Some(chain[1].id), None));
+    let shown = said(&home, &["show", &who]);
+    assert!(shown.contains("goes on with it") && !shown.contains("cannot go on"), "{shown}");
+    let told = said(&home, &["events", "--kind", "RESTART_REFUSED", "-o", "jsonl"]);
+    let whys: Vec<_> = told.lines().map(|line| line.split_once(r#""why""#).map(|(_, why)| why)).collect();
+    assert!(whys.windows(2).all(|pair| pair[0] != pair[1]), "only what is news is recorded: {told}");
+}
+
 #[tokio::test]
 async fn partial_text_travels_beside_the_log() {
     let home = TestHome::started(OSTLER).await;

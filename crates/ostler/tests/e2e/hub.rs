@@ -294,6 +294,34 @@ async fn nothing_is_lost_or_doubled_however_often_the_way_breaks() {
 }
 
 #[tokio::test]
+async fn what_people_said_leaves_the_machine_without_secrets() {
+    let hub = Hub::new();
+    let token = hub.node("build", &[]);
+    let home = node(hub.address, &token, "[http]\nlisten = \"127.0.0.1:0\"\n").await;
+    let client = home.client().await;
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let session = home.session(&client, &format!("my key is {secret} use it")).await;
+    let who = session.id.to_string();
+    home.reaches(&who, "its turn to end", |view| view.turns > 0).await;
+    let last = *log(&client).await.last().unwrap();
+    wait::until("the hub to have it all", wait::PATIENCE, || hub.seqs("build").last() >= Some(&last));
+    let copied = hub.get("/v1/events?node=build&after=0").body;
+    assert!(copied.contains("my key is ghp_[redacted] use it") && !copied.contains(secret), "{copied}");
+    let looks = ok(&home, &["share", &who, "--name", "looks"]);
+    let path = format!("/n/build/v1/sessions/{who}/messages");
+    let seen = hub.asked("GET", &path, &looks, "", &[]);
+    assert_eq!(seen.status, 200, "{seen:?}");
+    assert!(!seen.body.contains(secret), "{seen:?}");
+    for form in ["jsonl", "markdown", "html"] {
+        let exported = ok(&home, &["transcript", "export", &who, "--format", form]);
+        assert!(exported.contains("ghp_[redacted]") && !exported.contains(secret), "{exported}");
+    }
+    // What is said to an agent is what somebody said.
+    let told = ok(&home, &["events", "--session", &who, "--kind", "MESSAGE_ACCEPTED", "-o", "jsonl"]);
+    assert!(told.contains(secret), "{told}");
+}
+
+#[tokio::test]
 async fn a_share_allows_what_it_says_and_the_machine_decides() {
     let hub = Hub::new();
     let token = hub.node("build", &[]);

@@ -399,6 +399,12 @@ async fn what_would_be_resumed_are_those_that_nobody_has_gone_on_with() {
     home.reaches("two", "rest", |view| view.id != first.id && view.outcome.is_none()).await;
     assert_eq!(would(&["--outcome", "crashed"]), 1, "somebody has gone on with the other one");
     assert_eq!(would(&["one", "one"]), 1, "one that is named twice is one");
+    // It finds, as in every list, and changes no model.
+    assert_eq!(would(&["--outcome", "crashed", "--model", "opus"]), 0);
+    assert_eq!(would(&["--outcome", "crashed", "--model", "script"]), 1);
+    let (told, code) = said(&home, &["resume", "one", "--model", "opus"]);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("ostler restart one --model opus"), "{told}");
     let (out, code) = said(&home, &["resume", "--outcome", "crashed", "-y", "-o", "json"]);
     assert_eq!(code, 0, "{out}");
     let done: serde_json::Value = serde_json::from_str(&out).unwrap();

@@ -91,6 +91,18 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+#[test]
+fn a_machine_whose_shell_does_not_find_the_program_says_where_to_say_it() {
+    let near = TestHome::new(OSTLER);
+    let ssh = near.path().join("ssh");
+    fs::write(&ssh, "#!/bin/sh\necho 'bash: line 1: ostler: command not found' >&2\nexit 127\n").unwrap();
+    fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let output =
+        near.command(&["ls", "--node", "ssh://build2"]).env("OSTLER_SSH", &ssh).stdin(Stdio::null()).output();
+    let told = said(&output.unwrap());
+    assert!(told.contains("ostler node add NAME ssh://build2 --program PATH"), "{told}");
+}
+
 #[tokio::test]
 async fn another_machine_does_what_is_asked_from_here() {
     let (near, far) = (TestHome::started(OSTLER).await, TestHome::new(OSTLER));

@@ -38,6 +38,9 @@ async fn measurements_are_what_a_scraper_takes_and_true() {
     assert_eq!(of("ostler_tokens_total", &[("model", "script"), ("bucket", "input")]), Some(500.0));
     assert_eq!(of("ostler_tokens_total", &[("model", "script"), ("bucket", "output")]), Some(200.0));
     assert_eq!(of("ostler_model_calls_total", &[("model", "script")]), Some(1.0));
+    // A cost of 0 would say that it was free.
+    assert_eq!(of("ostler_cost_dollars_total", &[("model", "script")]), None, "{text}");
+    assert_eq!(of("ostler_unpriced_tokens_total", &[("model", "script")]), Some(730.0), "{text}");
     assert_eq!(of("ostler_keepers", &[]), Some(1.0));
     assert_eq!(of("ostler_approvals_waiting", &[]), Some(0.0));
     assert_eq!(of("ostler_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), Some(1.0));

@@ -227,6 +227,26 @@ async fn sessions_go_on_by_themselves_in_line_where_the_machine_s_owner_says_so(
 }
 
 #[tokio::test]
+async fn whoever_cannot_go_on_by_itself_waits_for_a_person_at_once() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let busy = working(&home, &client).await;
+    home.configure("on_reboot = \"resume\"\n");
+    let (dir, elsewhere) = (home.campaign_dir(), home.path().join("elsewhere"));
+    std::fs::rename(&dir, &elsewhere).unwrap();
+    let daemon = reboot(&home, Signal::KILL).await;
+    let refused = |view: &View| view.restart_refused.is_some();
+    home.reaches(&busy.to_string(), "a refused restart", refused).await;
+    assert_eq!(lost(&home).len(), 1);
+    assert!(stderr(&home, &["ls"]).contains("1 cannot go on"));
+    std::fs::rename(&elsewhere, &dir).unwrap();
+    let client = home.client().await;
+    gone_on(&client, busy).await;
+    assert_eq!(lost(&home), Vec::<Value>::new());
+    end(&home, daemon);
+}
+
+#[tokio::test]
 async fn nobody_is_told_where_the_machine_s_owner_wants_it_so() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;

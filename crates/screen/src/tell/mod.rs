@@ -150,6 +150,14 @@ pub fn tell(event: &Event) -> Told {
             let count = words::plural(left.sessions.len() as u64, "lost session", "lost sessions");
             Told::new("left", format!("{count} as they are, by {}", left.by.0))
         }
+        Event::RestartRefused(refused) => {
+            let text = format!(
+                "session {} cannot go on: {}",
+                refused.session.short(),
+                one_line(&refused.why, SHORT)
+            );
+            Told::new("refused", text).tone(Tone::Bad)
+        }
         Event::HaltReleased(released) => Told::new("released", format!("the halt, by {}", released.by.0)),
 
         Event::SessionCreated(created) => {
@@ -463,7 +471,7 @@ fn denied_told(denied: &Denied) -> Told {
 
 fn end(ended: &Ended) -> Told {
     let follows = match &ended.restart {
-        Some(Restart::At(_)) => " A new session goes on with it.".to_owned(),
+        Some(Restart::At(_)) => " A new session is to go on with it.".to_owned(),
         Some(Restart::Quarantined { short_lives }) => {
             format!(" Quarantined after {short_lives} short lives.")
         }

@@ -14,6 +14,7 @@ use rusqlite::{Connection, Row, ToSql, params, types::Null};
 use crate::{
     convert::{parsed, signed, time_if_any, unsigned},
     error::ReadError,
+    refused,
     store::Store,
 };
 
@@ -125,9 +126,10 @@ impl Store {
         limit: u32,
     ) -> Result<Candidates, ReadError> {
         self.read(move |reader| {
+            let to_go_on = refused::to_go_on("s");
             let sql = format!(
                 "SELECT {STANDING}, s.chain, s.conversation, {REMOVED},
-                        s.restart_due IS NOT NULL OR EXISTS (SELECT 1 FROM lost l WHERE l.num = s.num) AS waited_for
+                        {to_go_on} OR EXISTS (SELECT 1 FROM lost l WHERE l.num = s.num) AS waited_for
                  FROM session s LEFT JOIN retention r ON r.num = s.num
                  WHERE s.campaign = ?1 AND s.num > ?2 AND s.ended IS NOT NULL AND r.deleted IS NULL
                    AND (s.ended <= ?3 OR r.due IS NOT NULL OR s.conversation IN
@@ -151,9 +153,10 @@ impl Store {
     /// One session, as rules see it.
     pub async fn retention_candidate(&self, id: SessionId) -> Result<Option<Candidate>, ReadError> {
         self.read(move |reader| {
+            let to_go_on = refused::to_go_on("s");
             let sql = format!(
                 "SELECT {STANDING}, s.chain, s.conversation, {REMOVED},
-                        s.restart_due IS NOT NULL OR EXISTS (SELECT 1 FROM lost l WHERE l.num = s.num) AS waited_for
+                        {to_go_on} OR EXISTS (SELECT 1 FROM lost l WHERE l.num = s.num) AS waited_for
                  FROM session s LEFT JOIN retention r ON r.num = s.num WHERE s.id = ?1"
             );
             let mut statement = reader.connection.prepare_cached(&sql)?;

@@ -401,6 +401,13 @@ CREATE TABLE lost(
     restarted INTEGER NOT NULL
 ) STRICT;
 
+-- What keeps sessions that have ended from going on by themselves.
+CREATE TABLE restart_refused(
+    session TEXT PRIMARY KEY,
+    -- Since when, why, and what would cure it: JSON. NULL where a person wants it to stay as it is.
+    refusal TEXT
+) STRICT, WITHOUT ROWID;
+
 -- One row while nothing new starts.
 CREATE TABLE drain(
     only INTEGER PRIMARY KEY CHECK (only = 1),

@@ -11,7 +11,7 @@ pub(crate) use file::{SearchFile, SearchReader};
 pub(crate) use index::Indexer;
 pub use query::{Among, SearchHit};
 
-use ostler_domain::{Event, Kind, limits::SEARCH_RESULT_BYTES, text::head};
+use ostler_domain::{Event, Kind, limits::SEARCH_RESULT_BYTES, redact::redacted, text::head};
 
 /// Says whether events of a kind can be found.
 const fn is_searched(kind: Kind) -> bool {
@@ -50,8 +50,12 @@ fn session_word(num: i64) -> String {
 /// The word of what belongs to a ticket and to no session.
 const TICKET_WORD: &str = "t";
 
-/// What of an event can be found.
+/// What of an event can be found, and is shown of it then: without what looks like a secret, whoever said it.
 fn text_of(event: &Event) -> Option<String> {
+    said_in(event).map(redacted)
+}
+
+fn said_in(event: &Event) -> Option<String> {
     match event {
         // A message that moved on to another session was found where it was first accepted.
         Event::MessageAccepted(accepted) => {

@@ -7,6 +7,7 @@ use super::{number, view, views_of};
 use crate::{
     convert::signed,
     error::ReadError,
+    refused,
     store::{Reader, Store},
 };
 
@@ -131,7 +132,7 @@ impl Store {
     /// Ended sessions that are to be gone on with and are not yet, oldest first.
     pub async fn pending_restarts(&self) -> Result<Vec<View>, ReadError> {
         self.read(|reader| {
-            let mut found = views(reader, "restart_due IS NOT NULL", [])?;
+            let mut found = views(reader, &refused::to_go_on("session"), [])?;
             found.reverse();
             Ok(found)
         })

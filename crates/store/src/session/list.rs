@@ -118,7 +118,8 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
     if let Scope::Current { failed_since } = filter.scope {
         let mut failed = Driver::of(Some("session_failed"), "status = 'FAILED' AND ended >= ?");
         failed.condition.params.push(Box::new(failed_since.micros()));
-        return vec![Driver::not_ended(), failed];
+        let promised = Driver::of(Some("session_restart_due"), "restart_due IS NOT NULL");
+        return vec![Driver::not_ended(), failed, promised];
     }
     if !filter.outcomes.is_empty() {
         let by_outcome =
@@ -245,8 +246,11 @@ impl Condition {
             Scope::NotEnded => all.and::<i64>("ended IS NULL", []),
             Scope::Current { failed_since } => {
                 let replaced = "EXISTS (SELECT 1 FROM session child WHERE child.continues = session.id)";
+                let refused = "EXISTS (SELECT 1 FROM restart_refused r \
+                               WHERE r.session = session.id AND r.refusal IS NOT NULL)";
+                let is_news = format!("((status = 'FAILED' AND ended >= ?) OR {refused})");
                 all.and(
-                    &format!("(ended IS NULL OR (status = 'FAILED' AND ended >= ? AND NOT {replaced}))"),
+                    &format!("(ended IS NULL OR ({is_news} AND NOT {replaced}))"),
                     [failed_since.micros()],
                 );
             }

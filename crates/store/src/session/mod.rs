@@ -21,7 +21,7 @@ pub use load::LoadedSession;
 pub(crate) use load::{fold, fold_to};
 pub(crate) use shown::Shown;
 
-use crate::{commit::EncodedRow, error::ReadError, store::Reader};
+use crate::{commit::EncodedRow, error::ReadError, refused, store::Reader};
 
 /// What a new row of `session` is filled with and never changes.
 #[derive(Debug)]
@@ -223,13 +223,18 @@ pub(crate) fn update_columns(connection: &Connection, num: i64, changing: &Chang
 
 /// A session as it is now.
 pub(crate) fn view(reader: &Reader, num: i64) -> Result<View, ReadError> {
-    row(&reader.connection, num).map(|row| reader.shown.latest(num, row))
+    let row = row(&reader.connection, num)?;
+    refused::with_what_follows(&reader.connection, reader.shown.latest(num, row))
 }
 
 /// Sessions as they are now, in this order.
 pub(crate) fn views_of(reader: &Reader, nums: &[i64]) -> Result<Vec<View>, ReadError> {
     let mut statement = reader.connection.prepare_cached(ROW)?;
-    nums.iter().map(|num| Ok(reader.shown.latest(*num, read(&mut statement, *num)?))).collect()
+    let view = |num: &i64| {
+        let row = read(&mut statement, *num)?;
+        refused::with_what_follows(&reader.connection, reader.shown.latest(*num, row))
+    };
+    nums.iter().map(view).collect()
 }
 
 /// A session as its row has it, which may be a moment behind its events.

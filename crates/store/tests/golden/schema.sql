@@ -220,6 +220,11 @@ CREATE TABLE node_transcript(
     bytes INTEGER NOT NULL,
     scribe TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE restart_refused(
+    session TEXT PRIMARY KEY,
+    -- Since when, why, and what would cure it: JSON. NULL where a person wants it to stay as it is.
+    refusal TEXT
+) STRICT, WITHOUT ROWID;
 CREATE TABLE retention(
     num INTEGER PRIMARY KEY,
     archived INTEGER,

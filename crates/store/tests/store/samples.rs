@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
-    AgentId, ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode,
-    Now, Policy, SessionId, TicketId, Time, Usage,
+    AgentId, ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Hint, Kind, Message, MessageId,
+    Mode, Now, Policy, SessionId, TicketId, Time, Usage,
     agent::{Agent, Profile},
     approval::Applied,
     ask::{Ask, AskSettled, Asked, OutputAdded, Spawn},
@@ -367,6 +367,15 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         }
         Kind::Halted => Event::Halted(Halted { freeze: true, by: by(), why: "the build is red".to_owned() }),
         Kind::LostLeft => Event::LostLeft(LostLeft { sessions: vec![session_id(n)], by: by() }),
+        Kind::RestartRefused => Event::RestartRefused(RestartRefused {
+            session: session_id(n),
+            reason: "CAMPAIGN_ROOT".to_owned(),
+            why: "/srv/shop does not exist".to_owned(),
+            cures: vec![Hint {
+                command: "ostler campaign relink shop DIR".to_owned(),
+                effect: "says where it is now".to_owned(),
+            }],
+        }),
         Kind::HaltReleased => Event::HaltReleased(HaltReleased { by: by() }),
         Kind::SessionCreated => Event::SessionCreated(Box::new(created(n))),
         Kind::SessionStarting => Event::SessionStarting(Starting { attempt: 2 }),

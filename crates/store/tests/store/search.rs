@@ -59,6 +59,19 @@ fn what_was_said_and_done_is_found_newest_first() {
 }
 
 #[test]
+fn what_people_said_is_found_and_shown_without_secrets() {
+    let place = Place::new();
+    let store = open_searched(&place).store;
+    let mut owner = Owner::create(&store, 1);
+    let Event::MessageAccepted(mut accepted) = event(Kind::MessageAccepted, 1) else { unreachable!() };
+    accepted.message.text = "use ghp_0123456789abcdefghijABCDEFGHIJ012345 for it".to_owned();
+    owner.record(&store, vec![(at(2), Event::MessageAccepted(accepted))]).unwrap();
+    let hit = hits(&store, "use").remove(0);
+    assert_eq!(hit.snippet, "use ghp_[redacted] for it");
+    assert_eq!(seqs(&store, "0123456789abcdefghijABCDEFGHIJ012345"), [] as [u64; 0]);
+}
+
+#[test]
 fn pages_of_hits_follow_each_other() {
     let place = Place::new();
     let store = open_searched(&place).store;

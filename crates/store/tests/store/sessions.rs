@@ -137,7 +137,10 @@ fn every_filter_lists_what_it_asks_for_newest_first() {
             assert_eq!(found, expected, "{limit} a page, {filter:?}");
         }
     }
-    assert_eq!(all_pages(&store, &SessionFilter::default(), 7), views);
+    let of_its_own = |view| View { continued_by: None, ..view };
+    let listed: Vec<View> =
+        all_pages(&store, &SessionFilter::default(), 7).into_iter().map(of_its_own).collect();
+    assert_eq!(listed, views);
 }
 
 /// A list never sorts or scans the whole table to give a page.
@@ -267,6 +270,39 @@ fn a_restart_is_pending_until_a_session_goes_on() {
     assert!(pending().is_empty());
     block_on(store.reindex()).unwrap();
     assert!(pending().is_empty());
+}
+
+#[test]
+fn what_keeps_a_session_from_going_on_is_shown_until_it_does_or_is_left() {
+    let place = Place::new();
+    let store = place.open();
+    for n in [4, 6] {
+        let mut owner = Owner::create(&store, n);
+        owner.record(&store, vec![(at(n + 1), event(Kind::SessionFailed, n))]).unwrap();
+        store.commit_blocking(node_commit(vec![(at(n + 2), event(Kind::RestartRefused, n))])).unwrap();
+    }
+    let view = |n| block_on(store.session(session_id(n))).unwrap().unwrap();
+    let refused = |n| view(n).restart_refused.map(|refused| (refused.since, refused.reason));
+    let is_to_go_on = |n| block_on(store.is_to_go_on(session_id(n))).unwrap();
+    let current = || -> Vec<SessionId> {
+        let filter =
+            SessionFilter { scope: Scope::Current { failed_since: at(90) }, ..SessionFilter::default() };
+        let listed = block_on(store.list_sessions(&filter, Page::of(9, None))).unwrap();
+        listed.rows.iter().map(|view| view.id).collect()
+    };
+    assert_eq!(refused(4), Some((at(6), "CAMPAIGN_ROOT".to_owned())));
+    assert!(is_to_go_on(4) && is_to_go_on(6));
+    assert_eq!(current(), [session_id(6), session_id(4)], "however long ago they failed");
+    // The fifth continues the fourth, and the sixth is left.
+    Owner::create(&store, 5);
+    store.commit_blocking(node_commit(vec![(at(9), event(Kind::LostLeft, 6))])).unwrap();
+    for _ in 0..2 {
+        assert_eq!((refused(4), view(4).continued_by), (None, Some(session_id(5))));
+        assert_eq!((refused(6), view(6).continued_by), (None, None));
+        assert!(!is_to_go_on(4) && !is_to_go_on(6));
+        assert_eq!(current(), [session_id(5)]);
+        block_on(store.reindex()).unwrap();
+    }
 }
 
 #[test]

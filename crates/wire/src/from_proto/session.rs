@@ -11,7 +11,9 @@ use ostler_domain::{
     price::{Cost, Dollars},
     query::{Scope, SessionFilter, words},
     reboot::{GoingOn, LostSession},
-    session::{AgentRef, Doing, LargestProcess, Obituary, OutOfMemory, Restart, Sandbox, View},
+    session::{
+        AgentRef, Doing, LargestProcess, Obituary, OutOfMemory, Restart, RestartRefusal, Sandbox, View,
+    },
     time::{BootId, Deadline},
     worktree::Worktree,
 };
@@ -105,6 +107,12 @@ pub fn view(session: pb::Session) -> Result<View> {
             .map_err(|e| e.within("imported"))?,
         compactions: session.compactions,
         auth_profile: optional_id(session.auth_profile, "auth_profile")?,
+        continued_by: optional_id(session.continued_by, "continued_by")?,
+        restart_refused: session
+            .restart_refused
+            .map(restart_refused)
+            .transpose()
+            .map_err(|e| e.within("restart_refused"))?,
     })
 }
 
@@ -173,6 +181,15 @@ pub fn restart(plan: pb::RestartPlan) -> Result<Restart> {
         }
         Plan::Quarantine(quarantine) => Ok(Restart::Quarantined { short_lives: quarantine.short_lives }),
     }
+}
+
+fn restart_refused(refused: pb::RestartRefusal) -> Result<RestartRefusal> {
+    Ok(RestartRefusal {
+        since: required_time(refused.since, "since")?,
+        reason: refused.reason,
+        why: refused.why,
+        cures: refused.cures.into_iter().map(cure).collect(),
+    })
 }
 
 fn sandbox(word: &str) -> Result<Sandbox> {

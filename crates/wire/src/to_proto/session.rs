@@ -8,7 +8,7 @@ use ostler_domain::{
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     reboot::LostSession,
-    session::{AgentRef, Doing, Obituary, OutOfMemory, Restart, View},
+    session::{AgentRef, Doing, Obituary, OutOfMemory, Restart, RestartRefusal, View},
     worktree::Worktree,
 };
 
@@ -84,6 +84,8 @@ pub fn view(view: &View) -> pb::Session {
         imported: view.imported.as_ref().map(super::history_origin),
         compactions: view.compactions,
         auth_profile: view.auth_profile.clone().map(String::from),
+        continued_by: view.continued_by.map(String::from),
+        restart_refused: view.restart_refused.as_ref().map(restart_refused),
     }
 }
 
@@ -154,6 +156,15 @@ pub fn restart(restart: &Restart) -> pb::RestartPlan {
         }
     };
     pb::RestartPlan { plan: Some(plan) }
+}
+
+fn restart_refused(refused: &RestartRefusal) -> pb::RestartRefusal {
+    pb::RestartRefusal {
+        since: Some(time(refused.since)),
+        reason: refused.reason.clone(),
+        why: refused.why.clone(),
+        cures: refused.cures.iter().map(cure).collect(),
+    }
 }
 
 pub fn process(process: &Process) -> pb::Process {

@@ -24,7 +24,7 @@ use ostler_domain::{
     reboot::{GoingOn, LostSession, MachineRestart},
     session::{
         Approve, Attention, Desired, Doing, LargestProcess, Obituary, OutOfMemory, Outcome, Phase, Restart,
-        RestartPolicy, Sandbox, Status, StopRule, View, WatchdogLimits,
+        RestartPolicy, RestartRefusal, Sandbox, Status, StopRule, View, WatchdogLimits,
     },
     sql::Cell,
     time::{BootId, Deadline},
@@ -291,6 +291,17 @@ impl Dice {
             imported: self.maybe(Self::history_origin),
             compactions: self.small(),
             auth_profile: self.maybe(Self::name),
+            continued_by: self.maybe(Self::session_id),
+            restart_refused: self.maybe(Self::restart_refused),
+        }
+    }
+
+    fn restart_refused(&mut self) -> RestartRefusal {
+        RestartRefusal {
+            since: self.time(),
+            reason: self.text(),
+            why: self.text(),
+            cures: self.some(|dice| Hint { command: dice.text(), effect: dice.text() }),
         }
     }
 

@@ -254,6 +254,9 @@ impl Wish {
             Kind::Sections => {
                 let mut all: ArrayOfTables =
                     there.and_then(Item::as_array_of_tables).cloned().unwrap_or_default();
+                if all.is_empty() {
+                    return Err(self.refused("there is no such section to take away"));
+                }
                 let place = text.parse::<usize>().ok().filter(|place| (1..=all.len()).contains(place));
                 let place = place.ok_or_else(|| {
                     self.refused(&format!("a section is taken away by its number, from 1 to {}", all.len()))
@@ -424,6 +427,8 @@ mod tests {
             changed(&hooks, &["hooks+={on = \"budget\", run = [\"notify-send\", \"Ostler\"]}"]).unwrap();
         assert_eq!(two.matches("[[hooks]]").count(), 2);
         assert_eq!(changed(&two, &["hooks-=2"]).unwrap(), hooks);
+        let none = changed("", &["hooks-=1"]).unwrap_err().to_string();
+        assert!(none.contains("there is no such section"), "{none}");
         assert_eq!(changed(&hooks, &["hooks="]).unwrap(), "");
         let hosts = changed("", &["network.presets.rust+=crates.example"]).unwrap();
         assert_eq!(hosts, "[network]\n\n[network.presets]\nrust = [\"crates.example\"]\n");

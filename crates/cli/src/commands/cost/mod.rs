@@ -23,13 +23,15 @@ use crate::{
     filters::Filters,
     listing::{self, Found, List, ListArgs, Screen},
     output::to_json,
-    screen::cost::{self as screen, Against, By, Sum, Sums},
+    screen::cost::{self as screen, Against, By, Earlier, Sum, Sums},
     words,
 };
 use ostler_form::cost::{CostsForm, SumForm};
 
 /// Where nothing is said, one day is told, or with `--by day` a week of them.
 const DAYS: u32 = 7;
+/// How far back is looked for anything, where a shorter time has nothing.
+const EARLIER_DAYS: [u32; 3] = [30, 365, 3_650];
 const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 3_600);
 
 #[derive(Debug, Args)]
@@ -151,14 +153,9 @@ impl List for Costs<'_> {
         let midnight = Period::Day.start(words::now());
         let since = self.since.map(|since| screen::since(since, midnight, &zone));
         if found.rows.is_empty() {
-            let yesterday = match self.since {
-                Some(since) if since == midnight && !self.is_filtered => {
-                    Some(self.sums(Some(midnight.minus(DAY)), Some(midnight)).await?.total)
-                }
-                _ => None,
-            };
+            let earlier = if self.is_filtered { None } else { self.earlier(midnight).await? };
             let since = since.filter(|_| !self.is_filtered);
-            let remarks = screen::nothing(since.as_deref(), yesterday.as_ref());
+            let remarks = screen::nothing(since.as_deref(), earlier.as_ref());
             return Ok(Screen { remarks, ..Screen::default() });
         }
         let total = self.total.borrow().clone();
@@ -170,6 +167,30 @@ impl List for Costs<'_> {
 }
 
 impl Costs<'_> {
+    /// What was used before the time in which nothing was: the day before, else within the shortest span that has anything.
+    async fn earlier(&self, midnight: Time) -> Result<Option<Earlier>, Failure> {
+        let Some(since) = self.since else { return Ok(None) };
+        let by = match self.by {
+            By::Session => String::new(),
+            by => format!("--by {} ", by.word()),
+        };
+        if since == midnight {
+            let sum = self.sums(Some(midnight.minus(DAY)), Some(midnight)).await?.total;
+            if sum.calls > 0 {
+                let (when, command) = ("Yesterday".to_owned(), format!("cost {by}--since 1d"));
+                return Ok(Some(Earlier { when, sum, command }));
+            }
+        }
+        for days in EARLIER_DAYS {
+            let sum = self.sums(Some(words::now().minus(DAY * days)), Some(since)).await?.total;
+            if sum.calls > 0 {
+                let when = format!("In the last {days} days");
+                return Ok(Some(Earlier { when, sum, command: format!("cost {by}--since {days}d") }));
+            }
+        }
+        Ok(None)
+    }
+
     async fn sums(&self, since: Option<Time>, until: Option<Time>) -> Result<Sums, Failure> {
         let question = GetUsage { filter: self.filter.clone(), since, until, by: None, limit: 0 };
         Ok(screen::sums(self.client, &question, self.by, &self.prices, &self.chosen).await?)

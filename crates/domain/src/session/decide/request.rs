@@ -98,7 +98,7 @@ fn change_model(draft: &mut Draft<'_>, model: String, while_it_lives: bool, by: 
     match draft.state.phase() {
         Phase::Ended => {
             return Err(ended(draft, "change")
-                .hint(format!("ostler resume {short} --model {model}"), "goes on with that model"));
+                .hint(format!("ostler restart {short} --model {model}"), "goes on with that model"));
         }
         Phase::Stopping => {
             return Err(Refusal::new(Reason::WrongState, format!("session {short} is stopping")));

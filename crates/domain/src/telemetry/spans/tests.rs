@@ -140,6 +140,29 @@ fn value<'a>(span: &'a Span, key: &str) -> Option<&'a Value> {
 }
 
 #[test]
+fn what_people_said_goes_no_further_with_a_secret_in_it() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let text = format!("my key is {secret}, {}{secret}", "x ".repeat(TELEMETRY_TEXT_BYTES / 2 - 16));
+    let first = recorded(0, Event::SessionCreated(Box::new(created(BTreeMap::new()))));
+    let mut trace = SessionTrace::begin(&first, true).unwrap();
+    let spans: Vec<Span> = life()
+        .into_iter()
+        .map(|event| match event {
+            Event::MessageAccepted(mut accepted) => {
+                accepted.message.text.clone_from(&text);
+                Event::MessageAccepted(accepted)
+            }
+            other => other,
+        })
+        .enumerate()
+        .flat_map(|(n, event)| trace.apply(&recorded(n + 1, event)))
+        .collect();
+    let told = spans.iter().find_map(|span| value(span, "gen_ai.input.messages")).unwrap();
+    let Value::Text(told) = told else { panic!("{told:?}") };
+    assert!(told.contains("my key is ghp_[redacted]") && !told.contains("0123456789"), "{told}");
+}
+
+#[test]
 fn a_life_becomes_a_tree_of_spans() {
     let spans = spans(BTreeMap::new(), false);
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();

@@ -161,7 +161,8 @@ pub(super) async fn follow(
             Then::Held => stream.held().await?,
             // Its end was read: the one that goes on with it is created after that.
             Then::Follow { after } => {
-                let filter = EventFilter { kinds: vec![Kind::SessionCreated], ..EventFilter::default() };
+                let kinds = vec![Kind::SessionCreated, Kind::RestartRefused];
+                let filter = EventFilter { kinds, ..EventFilter::default() };
                 watch = client.watch(filter, Some(after)).await?;
             }
             Then::FollowOn(id) => {
@@ -212,7 +213,14 @@ impl Stream<'_> {
         };
         if self.story.is_followed() {
             let successor = match &received {
-                Received::Known(recorded) => successor(&recorded.event, self.session.id),
+                Received::Known(recorded) => {
+                    if let Event::RestartRefused(refused) = &recorded.event
+                        && refused.session == self.session.id
+                    {
+                        self.teller.tell(&received).iter().for_each(|told| self.show(told));
+                    }
+                    successor(&recorded.event, self.session.id)
+                }
                 Received::Unknown(_) => None,
             };
             return Ok(successor.map_or(Then::GoOn, Then::FollowOn));

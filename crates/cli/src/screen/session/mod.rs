@@ -1,18 +1,20 @@
 //! Everything about one session, on one screen: what it is, why it ended, what it used, what to do next.
 
+mod next;
+
 use ostler_client::{Approval, Conversation, Session};
 use ostler_domain::{
     Time,
-    event::AskKind,
     retention::{Stage, Standing},
-    session::{Attention, Obituary, Outcome, Restart, Status},
+    session::{Attention, Obituary, Restart},
     snapshot::Tree,
     text::one_line,
     usage_audit::{Agreement, Verdict},
 };
-use ostler_form::held::asked_by_mission;
 
-use super::{field, full_context, hold, money, next_steps, retention, row, tree};
+pub(crate) use next::cure;
+
+use super::{field, money, next_steps, retention, row, tree};
 use crate::{
     output::{Line, Tone},
     words,
@@ -72,7 +74,7 @@ const ANSWER: usize = 300;
 
 pub(crate) fn lines(session: &Session, around: &Around<'_>, now: Time) -> Vec<Line> {
     let mut lines = facts(session, around, now);
-    lines.extend(next_steps(&next(session, around)));
+    lines.extend(next_steps(&next::next(session, around)));
     lines
 }
 
@@ -170,10 +172,20 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
         lines.push(field("", facts));
     }
     match &session.restart {
+        _ if session.continued_by.is_some() => {
+            let next = session.continued_by.map(|next| next.short()).unwrap_or_default();
+            lines.push(field("then", Line::of(format!("session {next} goes on with it"))));
+        }
+        _ if let Some(refused) = &session.restart_refused => {
+            let since = words::span(now.since(refused.since));
+            let why = format!("cannot go on: {}", one_line(&refused.why, 300));
+            lines.push(field("then", Line::toned(Tone::Warn, why)));
+            lines.push(field("", Line::new().faint(format!("for {since}; tried again by itself"))));
+        }
         Some(Restart::At(deadline)) => {
             let wait = deadline.wall().since(now);
             let when = if wait.is_zero() {
-                "a new session goes on with it".to_owned()
+                "a new session is about to go on with it".to_owned()
             } else {
                 format!("a new session starts in {}", words::span(wait))
             };
@@ -310,272 +322,5 @@ fn conversation(session: &Session, around: &Around<'_>) -> String {
     format!("conversation {} ({state})", one_line(key, 80))
 }
 
-/// What lets one go on that needs a person.
-pub(crate) fn cure(session: &Session, campaign: &str) -> String {
-    let id = session.id.short();
-    match (session.attention, &session.imported) {
-        // What runs outside is answered where it runs.
-        (_, Some(_)) => format!("ostler show {id}"),
-        (Some(Attention::WaitingInput), None) => format!("ostler send {id} \"…\""),
-        _ => {
-            let steps = next(session, &Around::of(campaign));
-            steps.into_iter().next().map_or_else(|| format!("ostler show {id}"), |(command, _)| command)
-        }
-    }
-}
-
-fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)> {
-    let id = session.id.short();
-    let cures = session.obituary.iter().flat_map(|obituary| &obituary.cures);
-    let mut steps: Vec<(String, &str)> =
-        cures.map(|cure| (cure.command.clone(), cure.effect.as_str())).collect();
-    if let Some(approval) = around.approvals.first() {
-        let short = approval.id.short();
-        if approval.kind == AskKind::Question {
-            steps.push((format!("ostler send {id} \"…\""), "answers it"));
-            steps.push((format!("ostler deny {short}"), "gives no answer"));
-        } else {
-            steps.push((format!("ostler allow {short}"), "lets the agent"));
-            steps.push((format!("ostler deny {short} -m \"…\""), "does not, and says why"));
-        }
-    }
-    if let Some(cures) = full_context::steps(session) {
-        steps.extend(cures);
-        steps.push((format!("ostler logs {id} --tail 50"), "what happened before"));
-        return steps;
-    }
-    match (session.status, session.attention) {
-        (Status::Failed, _) => {
-            steps.push((format!("ostler resume {id}"), "goes on in a new session of the same conversation"));
-            steps.push((format!("ostler logs {id} --tail 50"), ""));
-        }
-        (Status::Stopped, _) if session.outcome == Some(Outcome::Budget) => {
-            match session.budget {
-                Some(budget) => {
-                    let larger = hold::larger_budget(session).unwrap_or(budget.amount());
-                    steps.push((
-                        format!("ostler resume {id} --budget {larger}"),
-                        "allows that much in all, and goes on in a new session",
-                    ));
-                }
-                None => steps.push((
-                    row::shared_budget_cure(session, around.campaign),
-                    "allows more, as in 50usd/day; then resume it",
-                )),
-            }
-            steps.push((format!("ostler logs {id}"), "what was done"));
-        }
-        (Status::Stopped, _) if session.outcome == Some(Outcome::Handoff) => {
-            steps.push((format!("ostler chain show {id}"), "who goes on with its work"));
-            steps.push((format!("ostler logs {id}"), "what was done"));
-        }
-        (Status::Stopped, _) => {
-            let tell = "goes on in a new session of the same conversation";
-            // What ran outside is only read until somebody goes on with it here.
-            steps.push(match session.imported {
-                Some(_) => (format!("ostler resume {id}"), tell),
-                None => (format!("ostler send {id} \"…\""), tell),
-            });
-            steps.push((format!("ostler logs {id}"), "what was done"));
-        }
-        (_, Some(Attention::BudgetHold | Attention::Stalled)) if asked_by_mission(session).is_some() => {
-            steps.extend(asked_by_mission(session).map(|(command, _)| (command.to_owned(), "lets it go on")));
-            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
-        }
-        (_, Some(Attention::BudgetHold)) => {
-            let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
-            match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
-                _ if !hold::is_own(session) => steps.push((
-                    row::shared_budget_cure(session, around.campaign),
-                    "allows more, as in 50usd/day; its sessions go on",
-                )),
-                Some(model) if amount.dollars.is_some() => steps.push((
-                    format!("ostler price set {model} input=DOLLARS output=DOLLARS && ostler resume {id}"),
-                    "says what a million of its tokens cost, and goes on",
-                )),
-                _ => steps.push((row::raise(session), "allows that much in all, and goes on")),
-            }
-            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
-        }
-        (_, Some(Attention::Paused)) => {
-            steps.push((format!("ostler resume {id}"), "lets it go on"));
-            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
-        }
-        (_, Some(Attention::Stalled)) => {
-            steps.push((format!("ostler interrupt {id}"), "ends the turn, not the session"));
-            steps.push((format!("ostler restart {id}"), "replaces the process"));
-        }
-        (_, Some(Attention::TurnFailed)) => {
-            steps
-                .push((format!("ostler resume {id}"), "tries again: the agent is told that its turn failed"));
-            steps.push((format!("ostler send {id} \"…\""), "says something else to it"));
-            steps.push((format!("ostler logs {id} --tail 50"), "what happened before"));
-            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
-        }
-        _ => {
-            steps.push((format!("ostler logs -f {id}"), "follows what it does"));
-            steps.push((format!("ostler attach {id}"), "follows, answers and talks to it"));
-            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
-        }
-    }
-    steps
-}
-
 #[cfg(test)]
-mod tests {
-    use insta::assert_snapshot;
-    use ostler_domain::{
-        history::{Origin, Source},
-        session::{LargestProcess, OutOfMemory},
-    };
-
-    use super::*;
-    use crate::{
-        output::Look,
-        testing::{self, NOW},
-    };
-
-    fn shown(session: &Session, approvals: &[Approval]) -> String {
-        let around = Around { approvals, home: Some("/home/ann"), ..Around::of("shop") };
-        let look = Look::plain(None);
-        lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
-    }
-
-    #[test]
-    fn what_was_imported_is_gone_on_with_and_not_spoken_to() {
-        let mut session = testing::fleet().remove(6);
-        session.status = Status::Stopped;
-        session.outcome = Some(Outcome::Done);
-        session.imported = Some(Origin {
-            source: Source::Claude,
-            dialogue: "d1".to_owned(),
-            file: "/x/d1.jsonl".to_owned(),
-            from: 0,
-        });
-        let text = shown(&session, &[]);
-        assert!(text.contains("ostler resume") && !text.contains("ostler send"), "{text}");
-    }
-
-    #[test]
-    fn a_held_session_without_a_budget_of_its_own_is_told_where_an_amount_belongs() {
-        let mut session = testing::fleet().remove(2);
-        session.attention = Some(Attention::BudgetHold);
-        session.budget = None;
-        let text = shown(&session, &[]);
-        assert!(text.contains("--budget AMOUNT"), "{text}");
-    }
-
-    #[test]
-    fn whom_a_mission_keeps_frozen_is_let_go_on_by_the_mission() {
-        let mut session = testing::fleet().remove(2);
-        session.attention = Some(Attention::Stalled);
-        session.evidence = "ostler mission resume site: docs does not get on".to_owned();
-        assert_eq!(cure(&session, "shop"), "ostler mission resume site");
-    }
-
-    #[test]
-    fn whoever_handed_its_work_on_is_not_offered_to_be_spoken_to() {
-        let mut session = testing::fleet().remove(6);
-        session.status = Status::Stopped;
-        session.outcome = Some(Outcome::Handoff);
-        let text = shown(&session, &[]);
-        assert!(text.contains("ostler chain show") && !text.contains("ostler send"), "{text}");
-    }
-
-    #[test]
-    fn in_all_looks() {
-        let mut session = testing::fleet().remove(6);
-        session.obituary.as_mut().unwrap().last = Some("run: cargo build --workspace -j 8".to_owned());
-        let around = Around {
-            campaign: "shop",
-            place_in_chain: Some((1, 2)),
-            approvals: &[],
-            counted: None,
-            conversation: None,
-            home: Some("/home/ann"),
-            work: None,
-            record: None,
-            grants: &[Grant {
-                target: "run: git push".into(),
-                command: "ostler campaign set shop 'approve.rule+=allow run git push'".into(),
-            }],
-        };
-        assert_snapshot!(testing::in_all_looks(|look| {
-            testing::folded(&lines(&session, &around, NOW), look)
-        }));
-    }
-
-    #[test]
-    fn one_that_failed() {
-        let mut session = testing::fleet().remove(6);
-        let obituary = session.obituary.as_mut().unwrap();
-        obituary.signal = Some(9);
-        obituary.memory = Some(OutOfMemory {
-            limit_bytes: Some(4 << 30),
-            used_bytes: Some(4 << 30),
-            largest: Some(LargestProcess { name: "rustc".to_owned(), bytes: (2 << 30) + (900 << 20) }),
-            oom_kills: 1,
-        });
-        obituary.last = Some("run: cargo build --workspace -j 8".to_owned());
-        session.restart = Some(Restart::Quarantined { short_lives: 5 });
-        assert_snapshot!(shown(&session, &[]));
-    }
-
-    #[test]
-    fn one_that_could_not_start_says_what_would_let_it() {
-        let mut session = testing::fleet().remove(6);
-        let obituary = session.obituary.as_mut().unwrap();
-        obituary.sentence = "The agent could not be started (provider): no key.".to_owned();
-        obituary.cures = vec![ostler_domain::Hint {
-            command: "export KEY=…".to_owned(),
-            effect: "brings it".to_owned(),
-        }];
-        let shown = shown(&session, &[]);
-        let next = shown.split_once("next ").unwrap().1;
-        assert!(next.trim_start().starts_with("export KEY=…"), "{shown}");
-        assert!(!shown.contains("try:"), "{shown}");
-    }
-
-    #[test]
-    fn one_that_asks() {
-        let session = testing::fleet().remove(0);
-        let approval = Approval {
-            id: session.approvals_open[0],
-            session: session.id,
-            tool: "run".to_owned(),
-            input: "cargo add governor".to_owned(),
-            asks: "run: cargo add governor".to_owned(),
-            kind: ostler_domain::event::AskKind::Leave,
-            why: "no rule allows cargo add governor".to_owned(),
-            asked: testing::ago(180),
-            deadline: None,
-            answer: None,
-        };
-        assert_snapshot!(shown(&session, &[approval]));
-    }
-
-    #[test]
-    fn one_whose_turn_failed() {
-        let mut session = testing::fleet().remove(2);
-        session.attention = Some(Attention::TurnFailed);
-        session.evidence = "503: no model is loaded".to_owned();
-        assert_snapshot!(shown(&session, &[]));
-    }
-
-    #[test]
-    fn one_whose_conversation_no_longer_fits() {
-        let mut session = testing::fleet().remove(2);
-        session.attention = Some(Attention::TurnFailed);
-        session.evidence = format!("{}: prompt is too long", ostler_domain::event::CONTEXT_FULL);
-        let shown = shown(&session, &[]);
-        assert!(shown.contains("ostler handoff") && shown.contains("ostler conversation reset"), "{shown}");
-        assert!(!shown.contains("ostler resume"), "it would only fail again: {shown}");
-    }
-
-    #[test]
-    fn one_that_works_and_one_that_is_done() {
-        let mut fleet = testing::fleet();
-        fleet[7].last_completion = Some("Login attempts are limited;\ntwo tests added.".to_owned());
-        assert_snapshot!(format!("{}\n\n{}", shown(&fleet[1], &[]), shown(&fleet[7], &[])));
-    }
-}
+mod tests;
