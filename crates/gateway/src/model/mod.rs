@@ -154,7 +154,8 @@ impl Gateway {
 
     /// Lets a call begin, at once or as soon as more is allowed. Who only asks what models there are spends nothing.
     fn admit(&self, client: &TcpStream, order: &ModelOrder, request: &Request) -> io::Result<Admission> {
-        let deadline = Instant::now() + Duration::from_millis(order.hold_ms);
+        let hold = Duration::from_millis(order.hold_ms);
+        let mut deadline = Instant::now() + hold;
         let mut has_waited = false;
         loop {
             let end = self.purse.end().filter(|_| request.method == "POST");
