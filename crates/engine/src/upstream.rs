@@ -18,7 +18,7 @@ use ostler_domain::{
 use ostler_providers::{ModelAccess, Provider};
 use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
-use crate::{keeper::NotStarted, shared::Shared};
+use crate::{group::Group, keeper::NotStarted, shared::Shared};
 
 /// Longest key; tokens of single sign-on have some kilobytes.
 const KEY_BYTES: u64 = 64 * 1024;
@@ -243,14 +243,9 @@ async fn read(path: &Path) -> io::Result<Secret> {
 }
 
 async fn output(command: &str) -> Result<Secret, String> {
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| error.to_string())?;
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = Group::start(&mut shell).map_err(|error| error.to_string())?;
     let mut text = String::new();
     let ended = timeout(COMMAND_TIME, async {
         if let Some(stdout) = child.stdout.take() {
