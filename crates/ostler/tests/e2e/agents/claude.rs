@@ -204,3 +204,10 @@ async fn a_call_beyond_the_budget_begins_when_a_person_allows_it() {
         budgets::call_asked_for(agent).await;
     }
 }
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_that_a_stop_ends_waits_for_who_goes_on() {
+    if let Some(agent) = agent("what_is_said_into_a_turn_that_a_stop_ends_waits_for_who_goes_on") {
+        talk::steer_and_stop(agent).await;
+    }
+}
