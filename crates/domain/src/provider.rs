@@ -33,6 +33,8 @@ pub const SCRIPT: &str = "script";
 
 /// What [`Status::key`] begins with where the program's login is used.
 pub const ITS_LOGIN: &str = "its login";
+/// One that nobody could renew.
+pub const ENDED_LOGIN: &str = "its login, which has ended and could not be renewed";
 
 /// What [`Status::key`] says of a program that has neither.
 pub const NOT_LOGGED_IN: &str = "not logged in";
@@ -109,6 +111,14 @@ pub struct Account {
     /// Where its key is found, in words; never the key.
     pub key: String,
     pub is_logged_in: bool,
+}
+
+impl Account {
+    /// What logs it in again, where its login has ended and could not be renewed.
+    pub fn cure(&self, provider: &str) -> Option<String> {
+        let is_ended = self.key == ENDED_LOGIN;
+        is_ended.then(|| format!("ostler provider login {provider} --profile {}", self.name))
+    }
 }
 
 /// What a provider may be able to do; the same words for all, in the order in which they are told.

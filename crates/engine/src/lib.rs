@@ -31,6 +31,7 @@ mod export;
 mod fault;
 mod fork;
 mod git;
+mod group;
 mod halt;
 mod handoff;
 mod hidden_watch;

@@ -20,13 +20,20 @@ use ostler_domain::{
     text::one_line,
 };
 use ostler_providers::{FoundProgram, Lent, LoginSpec, Provider};
+use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{Child, Command},
     time::{Instant, timeout},
 };
 
-use crate::{Engine, keeper::NotStarted, shared::Shared, upstream};
+use crate::{
+    Engine,
+    group::Group,
+    keeper::NotStarted,
+    shared::Shared,
+    upstream::{self, login_command},
+};
 
 /// How long a program may take to renew its login.
 const RENEW_WITHIN: Duration = Duration::from_secs(60);
@@ -110,8 +117,8 @@ impl Shared {
         }
         let name = provider.name();
         let home = self.login_home(name, settings);
-        let why = match failures.get(&home) {
-            Some((tried, why)) if tried.elapsed() < TRIED_AGAIN_AFTER => why.clone(),
+        let (login, why) = match failures.get(&home) {
+            Some((tried, why)) if tried.elapsed() < TRIED_AGAIN_AFTER => (login, why.clone()),
             _ => {
                 let said = match timeout(RENEW_WITHIN, renew(spec, &home, program)).await {
                     Ok(Ok(said)) => said,
@@ -119,26 +126,33 @@ impl Shared {
                     Err(_) => format!("its program was not done within {} s", RENEW_WITHIN.as_secs()),
                 };
                 // Whatever the program said: what counts is the login that is there now.
-                match self.login(provider, settings) {
-                    Some(renewed) if !ends_soon(&renewed, now) => {
-                        failures.remove(&home);
-                        return Ok(Some(renewed));
-                    }
-                    _ => {}
+                let renewed = self.login(provider, settings);
+                let is_renewed = renewed.as_ref().is_some_and(|renewed| renewed.text != login.text);
+                let login = renewed.unwrap_or(login);
+                if !ends_soon(&login, now) {
+                    failures.remove(&home);
+                    return Ok(Some(login));
                 }
-                tracing::warn!(provider = name, why = said, "the login is not renewed");
+                if !is_renewed {
+                    tracing::warn!(provider = name, why = said, "the login is not renewed");
+                }
+                // Also where what its server grants is short: whoever begins in the same minute is lent that.
                 failures.insert(home, (Instant::now(), said.clone()));
-                said
+                (login, said)
             }
         };
-        if !has_ended(&login, now) {
+        if !has_ended(&login, self.clock.now().wall) {
             return Ok(Some(login));
         }
+        let whose = match &settings.login_of {
+            Some(account) => format!("the profile {account} of {name}"),
+            None => name.to_owned(),
+        };
         let refusal = Refusal::new(
             Reason::ProviderAuth,
-            format!("the login of {name} has ended, and could not be renewed"),
+            format!("the login of {whose} has ended, and could not be renewed"),
         );
-        let refusal = refusal.because(why).hint(format!("ostler provider login {name}"), "logs in again");
+        let refusal = refusal.because(why).hint(login_command(name, settings), "logs in again");
         Err(NotStarted::refused(Reason::ProviderAuth.as_str(), refusal))
     }
 
@@ -191,7 +205,7 @@ impl Shared {
                 Reason::ProviderAuth,
                 format!("the profile {account} of {name} is not logged in"),
             )
-            .hint(format!("ostler provider login {name} --profile {account}"), "logs it in"));
+            .hint(login_command(name, settings), "logs it in"));
         }
         let usual = provider.key_variable().unwrap_or("a variable");
         Err(Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in"))
@@ -250,15 +264,15 @@ fn environment(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> Vec<(St
 
 /// Has the program renew its login where that is kept. Gives what it said at the end, for the case that it did not.
 async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Result<String> {
-    let mut child = Command::new(&program.path)
+    let mut command = Command::new(&program.path);
+    command
         .args(spec.refresh.words)
         .envs(environment(spec, home, program))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .current_dir(home)
-        .kill_on_drop(true)
-        .spawn()?;
+        .current_dir(home);
+    let mut child = Group::start(&mut command)?;
     let said = told(&mut child, spec).await?;
     // Closed input ends whoever still waits for more of it.
     drop(child.stdin.take());
@@ -284,12 +298,22 @@ async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<String> {
     let mut lines = BufReader::new(stdout).lines();
     while let Some(line) = lines.next_line().await? {
         let is_done = spec.refresh.done.is_some_and(|done| line.contains(done));
-        last = one_line(&redacted(line), WHY_SHOWN);
+        last = one_line(&redacted(words_of(line)), WHY_SHOWN);
         if is_done {
             break;
         }
     }
     Ok(last)
+}
+
+/// What a line says to people. Of a message between programs that is its error.
+fn words_of(line: String) -> String {
+    let Ok(Value::Object(message)) = serde_json::from_str(&line) else { return line };
+    match message.get("error").map(|error| error.get("message").unwrap_or(error)) {
+        Some(Value::String(error)) => error.clone(),
+        Some(error) => error.to_string(),
+        None => "its program was asked for another, and gave none".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -335,6 +359,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for (script, said) in [
             ("echo once; echo the refresh token was used already", "the refresh token was used already"),
+            (r#"echo '{"id":1,"error":{"code":-32603,"message":"it was used up"}}'"#, "it was used up"),
+            (
+                r#"echo '{"id":"refresh","result":{"account":null}}'"#,
+                "its program was asked for another, and gave none",
+            ),
             ("exit 3", "its program ended with exit status: 3, and said nothing"),
         ] {
             assert_eq!(renew(&SPEC, dir.path(), &program(dir.path(), script)).await.unwrap(), said);

@@ -15,12 +15,16 @@ use std::{
 use ostler_domain::{Reason, Refusal, limits::SEARCH_DIRS, provider::Settings};
 use ostler_providers::{FoundProgram, ProgramSpec, Provider, Version};
 use serde::{Deserialize, Serialize};
-use tokio::{process::Command, sync::OnceCell, time::timeout};
+use tokio::{io::AsyncReadExt, process::Command, sync::OnceCell, time::timeout};
+
+use crate::group::Group;
 
 /// How long a program may take to say its version; large ones start slowly on a busy machine.
 const VERSION_WITHIN: Duration = Duration::from_secs(60);
 /// How long whoever only looks at a program waits for its version; the next one who looks has it.
 const SEEN_WITHIN: Duration = Duration::from_secs(2);
+/// How much of what it says is read for that.
+const VERSION_BYTES: u64 = 64 * 1024;
 /// Where people's package managers put programs, below their home.
 const BELOW_HOME: [&str; 5] =
     [".local/bin", ".npm-global/bin", "node_modules/.bin", ".bun/bin", ".claude/local/node_modules/.bin"];
@@ -337,12 +341,18 @@ async fn say_version(found: &FoundProgram, home: &Path) -> Option<Version> {
         .env("PATH", search)
         .env("HOME", home)
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .current_dir("/")
-        .output();
-    let said = timeout(VERSION_WITHIN, asked).await.ok()?.ok()?;
-    Version::find(&String::from_utf8_lossy(&said.stdout))
+        .current_dir("/");
+    let mut group = Group::start(asked).ok()?;
+    let said = async {
+        let mut said = Vec::new();
+        group.stdout.take()?.take(VERSION_BYTES).read_to_end(&mut said).await.ok()?;
+        group.wait().await.ok()?;
+        Some(said)
+    };
+    let said = timeout(VERSION_WITHIN, said).await.ok()??;
+    Version::find(&String::from_utf8_lossy(&said))
 }
 
 #[cfg(test)]

@@ -6,14 +6,18 @@ use ostler_domain::{
     Policy, Refusal, Secret,
     config::check_provider,
     provider::{
-        ACP_PREFIX, Account, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN,
-        Settings, Status,
+        ACP_PREFIX, Account, CAPABILITIES, CallerKeys, ENDED_LOGIN, ITS_LOGIN, KeySource, LACKS_MODEL,
+        NOT_LOGGED_IN, Settings, Status,
     },
 };
 use ostler_providers::{Capabilities, Provider, UsageSource, registry};
 use tokio::task::JoinHandle;
 
-use crate::{Engine, programs::Unusable, upstream};
+use crate::{
+    Engine,
+    programs::Unusable,
+    upstream::{self, login_command},
+};
 
 impl Engine {
     /// All providers: those that are built in, then those of the configuration.
@@ -153,10 +157,10 @@ impl Engine {
         let is_logged_in =
             || self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_ok();
         if provider.login().is_some() && !is_logged_in() {
-            return Some(("a login or a key", format!("ostler provider login {name}")));
+            return Some(("a login or a key", login_command(name, settings)));
         }
         if !has_model && self.shared.is_logged_out(provider, settings) {
-            return Some(("a login that has not ended", format!("ostler provider login {name}")));
+            return Some(("a login that has not ended", login_command(name, settings)));
         }
         match provider.key_variable() {
             Some(usual) if provider.login().is_none() && !has_model => {
@@ -193,9 +197,7 @@ impl Engine {
         if let Some(login) = self.shared.login(provider, settings) {
             let now = self.shared.clock.now().wall.micros() / 1_000_000;
             return match login.expires.map(|expires| expires - now) {
-                Some(_) if self.shared.is_logged_out(provider, settings) => {
-                    format!("{ITS_LOGIN}, which has ended and could not be renewed")
-                }
+                Some(_) if self.shared.is_logged_out(provider, settings) => ENDED_LOGIN.to_owned(),
                 Some(left) if left <= 0 => format!("{ITS_LOGIN}, which is renewed with the next session"),
                 _ => ITS_LOGIN.to_owned(),
             };

@@ -18,7 +18,7 @@ use ostler_domain::{
 use ostler_providers::{ModelAccess, Provider};
 use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
-use crate::{keeper::NotStarted, shared::Shared};
+use crate::{group::Group, keeper::NotStarted, shared::Shared};
 
 /// Longest key; tokens of single sign-on have some kilobytes.
 const KEY_BYTES: u64 = 64 * 1024;
@@ -185,7 +185,7 @@ fn refused_key(provider: &dyn Provider, settings: &Settings, is_logged_in: bool)
     };
     let login = provider.login().map(|_| {
         let effect = if is_logged_in { "logs in anew" } else { "uses a login instead of a key" };
-        hint(format!("ostler provider login {name}"), effect)
+        hint(login_command(name, settings), effect)
     });
     let neither = (key.is_none() && login.is_none()).then(|| {
         let command = format!("ostler config set providers.{name}.api_key_env VARIABLE");
@@ -193,6 +193,14 @@ fn refused_key(provider: &dyn Provider, settings: &Settings, is_logged_in: bool)
     });
     // Whoever is logged in and names no key has only the login to renew.
     key.into_iter().chain(login).chain(neither).collect()
+}
+
+/// What logs this account in.
+pub(crate) fn login_command(name: &str, settings: &Settings) -> String {
+    match &settings.login_of {
+        Some(account) => format!("ostler provider login {name} --profile {account}"),
+        None => format!("ostler provider login {name}"),
+    }
 }
 
 /// The model as the agent sees it.
@@ -243,14 +251,9 @@ async fn read(path: &Path) -> io::Result<Secret> {
 }
 
 async fn output(command: &str) -> Result<Secret, String> {
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| error.to_string())?;
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = Group::start(&mut shell).map_err(|error| error.to_string())?;
     let mut text = String::new();
     let ended = timeout(COMMAND_TIME, async {
         if let Some(stdout) = child.stdout.take() {
@@ -314,6 +317,8 @@ mod tests {
         assert_eq!(commands(&named, true), ["export MY_KEY=…", login]);
         assert_eq!(commands(&Settings::default(), false), ["export OPENAI_API_KEY=…", login]);
         assert_eq!(commands(&Settings::default(), true), [login]);
+        let work = Settings { login_of: Some("work".parse().unwrap()), ..Settings::default() };
+        assert_eq!(commands(&work, true), ["ostler provider login codex --profile work"]);
         let file = Settings { api_key_file: Some("/key".into()), ..Settings::default() };
         assert_eq!(commands(&file, false)[0], "ostler config set providers.codex.api_key_file PATH");
         let command = Settings { api_key_command: Some("pass x".into()), ..Settings::default() };

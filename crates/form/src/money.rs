@@ -41,6 +41,15 @@ impl CostForm {
     }
 }
 
+impl CostForm {
+    /// The same where there were answers of which nobody has said what they took.
+    #[must_use]
+    pub fn and_unknown(self) -> CostForm {
+        let amount = self.amount.filter(|amount| *amount != Dollars(0));
+        CostForm { amount, is_known: false, ..self }
+    }
+}
+
 /// In a column. Empty where nothing was used.
 pub fn short(cost: &Cost) -> String {
     let is_unknown = !cost.unpriced.is_empty();

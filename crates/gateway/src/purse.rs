@@ -46,6 +46,11 @@ impl Purse {
         contents.allowance.end(&contents.spent)
     }
 
+    /// Whether more may come however long that takes, because a person is asked for it.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.contents().allowance.is_asked_for
+    }
+
     /// What was taken in all, and by which allowance calls are held from now on.
     pub(crate) fn spent(&self) -> Spent {
         self.contents().spent.clone()

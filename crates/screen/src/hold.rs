@@ -4,7 +4,7 @@ use ostler_client::Session;
 use ostler_domain::{
     SessionId,
     event::Held,
-    session::{Attention, Hold},
+    session::{Attention, Hold, Watchdog},
 };
 pub use ostler_form::held::larger_budget;
 
@@ -26,6 +26,14 @@ pub fn at_a_budget_now(session: &SessionId, held: &Held) -> Option<Line> {
         Hold::Halt | Hold::Disk => return None,
     };
     Some(told(session, &held.reason, cure))
+}
+
+/// Why a session that a budget holds stands still before its turn is over.
+pub(crate) const fn stands_still(watchdog: Watchdog) -> &'static str {
+    match watchdog {
+        Watchdog::BudgetTool => "it stands still, with a command of it under way",
+        _ => "it stands still: it waits for another call",
+    }
 }
 
 fn told(session: &SessionId, reason: &str, cure: String) -> Line {
@@ -63,7 +71,7 @@ mod tests {
         session.budget = Some(Budget::new(Amount::parse("500k").unwrap(), WhenUsedUp::Hold));
         session.usage = Usage { input: 510_000, ..Usage::default() };
         assert_eq!(said(at_a_budget(&session)), own("1020k"));
-        let held = |hold| Held { hold, reason: session.evidence.clone() };
+        let held = |hold| Held { hold, reason: session.evidence.clone(), settles: false };
         assert_eq!(said(at_a_budget_now(&session.id, &held(Hold::Budget))), own("AMOUNT"));
         let shared = said(at_a_budget_now(&session.id, &held(Hold::CampaignBudget))).unwrap();
         assert!(shared.ends_with(&format!("ostler show {short}")), "{shared}");

@@ -6,6 +6,7 @@ use ostler_domain::{
     Event, Kind,
     event::UsageRecorded,
     limits::PAGE_MOST,
+    provider::SCRIPT,
     query::{Page, SessionFilter},
     usage_audit::{Agreement, Compared, Verdict, compare},
 };
@@ -131,15 +132,21 @@ impl Audits<'_> {
         Ok(Audited { session, models })
     }
 
-    /// The newest that used tokens, however many there are since that used none.
+    /// The newest that called a model, however many there are since that called none.
     async fn newest(&self) -> Result<Vec<Audited>, Failure> {
         let most = self.most.map_or(usize::MAX, |most| most as usize);
         let mut rows = Vec::new();
         let mut page = Page { limit: AT_ONCE, cursor: None };
         loop {
             let listed = self.client.sessions(&self.filter, page).await?;
-            for session in listed.rows.into_iter().filter(|session| !session.usage.is_zero()) {
-                rows.push(self.audited(session).await?);
+            // Of what is cut nobody may have said what it took: a sum of nothing is no proof that none was called.
+            let may_have_called = |session: &Session| session.provider != SCRIPT || !session.usage.is_zero();
+            for session in listed.rows.into_iter().filter(may_have_called) {
+                let audited = self.audited(session).await?;
+                if audited.models.is_empty() {
+                    continue;
+                }
+                rows.push(audited);
                 if rows.len() >= most {
                     return Ok(rows);
                 }

@@ -96,6 +96,9 @@ pub struct Resumed {
 pub struct Held {
     pub hold: Hold,
     pub reason: String,
+    /// Its open turn may say first what was paid for: no call begins, and the tree stands still when the turn is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settles: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -25,6 +25,9 @@ pub struct Allowance {
     /// Prices that were set since the session began.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// A person is asked for more, and the agent stands still meanwhile: a call that waits does so for as long as that takes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_asked_for: bool,
     /// By which whoever gave it knows that it is heeded.
     #[serde(skip_serializing_if = "is_zero")]
     pub number: u64,
@@ -88,6 +91,7 @@ impl Allowance {
             tokens: least(self.tokens, other.tokens),
             dollars: least(micros(self.dollars), micros(other.dollars)).map(Dollars),
             prices,
+            is_asked_for: self.is_asked_for || other.is_asked_for,
             number: 0,
         }
     }
@@ -110,10 +114,20 @@ impl Allowance {
 mod tests {
     use super::*;
 
-    const THOUSAND: Allowance =
-        Allowance { tokens: Some(1_000), dollars: None, prices: BTreeMap::new(), number: 0 };
-    const DOLLAR: Allowance =
-        Allowance { tokens: None, dollars: Some(Dollars(1_000_000)), prices: BTreeMap::new(), number: 0 };
+    const THOUSAND: Allowance = Allowance {
+        tokens: Some(1_000),
+        dollars: None,
+        prices: BTreeMap::new(),
+        is_asked_for: false,
+        number: 0,
+    };
+    const DOLLAR: Allowance = Allowance {
+        tokens: None,
+        dollars: Some(Dollars(1_000_000)),
+        prices: BTreeMap::new(),
+        is_asked_for: false,
+        number: 0,
+    };
 
     #[test]
     fn the_call_that_reaches_the_end_is_the_last() {

@@ -64,6 +64,7 @@ impl State {
             over_budget: None,
             holds_calls: false,
             ends_of_budget: false,
+            settles: false,
             helpers: Lent::default(),
             usage: Usage::default(),
             cost: Cost::default(),
@@ -201,11 +202,8 @@ impl State {
                     open.left_us = None;
                 }
             }
-            Event::SessionHeld(held) => {
-                *self.holds.slot(held.hold) = Some(held.reason.clone());
-                self.held_since = at;
-            }
-            Event::SessionReleased(released) => *self.holds.slot(released.hold) = None,
+            Event::SessionHeld(held) => self.hold_by(held, at),
+            Event::SessionReleased(released) => self.let_go_of(released.hold),
             Event::SessionStalled(stalled) => {
                 self.stall = Some(Stall { watchdog: stalled.watchdog, since: at, rung: WatchdogRung::Nudge });
             }
@@ -217,6 +215,7 @@ impl State {
                 if let Some(stall) = &mut self.stall {
                     stall.rung = fired.rung;
                 }
+                self.settles &= !fired.watchdog.is_of_a_budget();
             }
             Event::IntakeChanged(changed) => {
                 self.intake = [Intake::Open, Intake::Throttled, Intake::DiskFull, Intake::TapeLimit]
@@ -243,6 +242,7 @@ impl State {
             Event::TurnEnded(ended) => {
                 self.end_doing(ended.stop_reason);
                 self.turn = None;
+                self.settles = false;
                 self.stall = None;
                 self.failing_since = None;
                 self.trouble = None;

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::State;
+use crate::{Time, event::Held};
+
 /// What keeps a session from going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,7 +46,7 @@ impl Holds {
         }
     }
 
-    pub(super) fn slot(&mut self, hold: Hold) -> &mut Option<String> {
+    fn slot(&mut self, hold: Hold) -> &mut Option<String> {
         match hold {
             Hold::Budget => &mut self.budget,
             Hold::CampaignBudget => &mut self.campaign_budget,
@@ -51,5 +54,18 @@ impl Holds {
             Hold::Halt => &mut self.halt,
             Hold::Disk => &mut self.disk,
         }
+    }
+}
+
+impl State {
+    pub(super) fn hold_by(&mut self, held: &Held, at: Time) {
+        *self.holds.slot(held.hold) = Some(held.reason.clone());
+        self.held_since = at;
+        self.settles |= held.settles;
+    }
+
+    pub(super) fn let_go_of(&mut self, hold: Hold) {
+        *self.holds.slot(hold) = None;
+        self.settles &= self.holds.of_budget().is_some();
     }
 }

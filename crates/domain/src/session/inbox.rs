@@ -71,7 +71,7 @@ impl State {
     }
 
     fn may_be_told(&self) -> bool {
-        let is_held = self.is_frozen() || self.holds.disk.is_some();
+        let is_held = self.is_frozen() || self.holds.of_budget().is_some() || self.holds.disk.is_some();
         self.phase == Phase::Live && !is_held && !self.ends_of_budget
     }
 

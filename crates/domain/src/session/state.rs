@@ -103,6 +103,9 @@ pub struct State {
     /// It ends of a used-up budget when its open turn does: what it has paid for is still to be said.
     #[serde(default)]
     pub(super) ends_of_budget: bool,
+    /// A used-up budget holds it, and its tree stands still when its open turn is over, for the same reason.
+    #[serde(default)]
+    pub(super) settles: bool,
     /// What its helpers took of its budget.
     #[serde(default)]
     pub(super) helpers: Lent,
@@ -262,9 +265,10 @@ impl State {
         let lent = self.helpers.charged();
         let own = self.budget.map(|budget| Budget::new(budget.amount().left(&lent), budget.when_used_up));
         let own = own.map(|budget| budget.allowance()).unwrap_or_default();
-        // Nothing that is still wanted in its last turn may begin, whatever the gateway has counted.
-        let tokens = if self.ends_of_budget { Some(0) } else { own.tokens };
-        Allowance { prices: known.collect(), tokens, ..own }
+        let is_asked_for = self.holds.of_budget().is_some();
+        // Nothing that is still wanted may begin, whatever the gateway has counted.
+        let tokens = if self.ends_of_budget || is_asked_for { Some(0) } else { own.tokens };
+        Allowance { prices: known.collect(), tokens, is_asked_for, ..own }
     }
 
     /// The model that calls are made with, as far as anybody has said.
@@ -405,6 +409,7 @@ impl State {
 
     /// Says whether the process tree is to stand still.
     pub fn is_frozen(&self) -> bool {
-        self.desired == Desired::Pause || self.holds.of_budget().is_some() || self.holds.halt.is_some()
+        let is_held = self.holds.of_budget().is_some() && !self.settles;
+        self.desired == Desired::Pause || is_held || self.holds.halt.is_some()
     }
 }

@@ -42,6 +42,11 @@ impl Watchdog {
         matches!(self, Watchdog::Start)
     }
 
+    /// Whether it waits for the end of a turn that may use nothing more.
+    pub const fn is_of_a_budget(self) -> bool {
+        matches!(self, Watchdog::Budget | Watchdog::BudgetTool)
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Watchdog::Start => "start",
@@ -75,7 +80,8 @@ impl State {
     pub fn watchdog(&self) -> Option<(Watchdog, Duration)> {
         let limits = &self.created().config.watchdogs;
         let of = |watchdog, micros| Some((watchdog, Duration::from_micros(micros)));
-        if self.ends_of_budget && self.phase() == Phase::Live {
+        let settles = self.settles && !self.is_frozen();
+        if (self.ends_of_budget || settles) && self.phase() == Phase::Live {
             return Some(match self.runs_a_tool() {
                 true => (Watchdog::BudgetTool, BUDGET_TOOL_ENDS),
                 false => (Watchdog::Budget, BUDGET_SETTLES),
@@ -109,7 +115,7 @@ impl State {
     /// Until when every watchdog sleeps: an agent that waits for the end of a limit, which was said, does what it should,
     /// however often it is told so.
     pub fn watchdogs_sleep_until(&self, now: Time) -> Option<Time> {
-        let sleeps = self.phase() == Phase::Live && !self.ends_of_budget;
+        let sleeps = self.phase() == Phase::Live && !self.ends_of_budget && !self.settles;
         self.rate_limit()?.until.filter(|until| *until > now && sleeps)
     }
 }

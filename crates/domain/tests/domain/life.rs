@@ -247,8 +247,8 @@ fn a_used_up_budget_holds_and_a_raised_one_goes_on() {
         (
             Some(Attention::Working),
             &[
+                Effect::Freeze(false),
                 Effect::Allow(Allowance { tokens: Some(5_000), ..Allowance::default() }),
-                Effect::Freeze(false)
             ][..]
         )
     );

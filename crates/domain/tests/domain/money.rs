@@ -406,6 +406,10 @@ impl Purse {
     }
 }
 
+fn allows_nothing(effect: &Effect) -> bool {
+    matches!(effect, Effect::Allow(allowed) if allowed.tokens == Some(0))
+}
+
 fn turn_ended() -> Input {
     Input::Report(Report::TurnEnded { stop_reason: StopReason::Completed })
 }
@@ -415,8 +419,7 @@ fn what_a_last_call_paid_for_is_said_before_a_session_that_nobody_watches_ends()
     let mut purse = once(WhenUsedUp::Stop).through_a_gateway();
     purse.call("claude-sonnet-5", 120);
     assert_eq!(purse.state.phase(), Phase::Live, "its answer is on its way");
-    let no_more = |effect: &Effect| matches!(effect, Effect::Allow(allowed) if allowed.tokens == Some(0));
-    assert!(purse.effects.iter().any(no_more), "{:?}", purse.effects);
+    assert!(purse.effects.iter().any(allows_nothing), "{:?}", purse.effects);
     // A call that was under way beside it is no second crossing, and nothing more is said to it.
     purse.call("claude-sonnet-5", 5);
     purse.request(Request::prompt(message(1))).unwrap();
@@ -450,6 +453,62 @@ fn a_turn_that_waits_for_more_than_its_budget_has_ends_after_a_while() {
     assert_eq!(purse.state.watchdog(), Some((Watchdog::Budget, BUDGET_SETTLES)));
     purse.input(Input::Watchdog(Watchdog::Budget)).unwrap();
     assert_eq!(purse.state.stop().map(|stop| stop.rule), Some(StopRule::Budget));
+}
+
+#[test]
+fn what_a_last_call_paid_for_is_said_before_a_session_that_asks_stands_still() {
+    let mut purse = once(WhenUsedUp::Hold).through_a_gateway();
+    purse.call("claude-sonnet-5", 120);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold), "that is said at once");
+    assert!(!purse.state.is_frozen(), "its answer is on its way");
+    assert!(purse.effects.iter().any(allows_nothing), "{:?}", purse.effects);
+    // A call that was under way beside it is no second crossing, and nothing more is said to it.
+    purse.call("claude-sonnet-5", 5);
+    purse.request(Request::prompt(message(1))).unwrap();
+    assert_eq!((purse.count(Kind::BudgetExceeded), purse.count(Kind::SessionHeld)), (1, 1));
+    purse.input(turn_ended()).unwrap();
+    assert_eq!(purse.count(Kind::MessageSent), 1, "only what it began with");
+    assert!(purse.effects.contains(&Effect::Freeze(true)), "{:?}", purse.effects);
+    assert_eq!((purse.state.phase(), purse.attention()), (Phase::Live, Some(Attention::BudgetHold)));
+    purse.request(resume(300)).unwrap();
+    assert!(purse.effects.contains(&Effect::Freeze(false)), "{:?}", purse.effects);
+    assert_eq!(purse.count(Kind::MessageSent), 2, "what waited is said");
+}
+
+#[test]
+fn a_held_turn_that_waits_for_more_stands_still_after_a_while_and_goes_on_when_it_has_it() {
+    let mut purse = once(WhenUsedUp::Hold).through_a_gateway();
+    purse.call("claude-sonnet-5", 120);
+    assert_eq!(purse.state.watchdog(), Some((Watchdog::Budget, BUDGET_SETTLES)));
+    purse.input(Input::Watchdog(Watchdog::Budget)).unwrap();
+    assert_eq!((purse.state.phase(), purse.effects.as_slice()), (Phase::Live, &[Effect::Freeze(true)][..]));
+    assert_eq!(purse.state.watchdog(), None, "a person is waited for");
+    // What its campaign uses does not thaw it.
+    purse.campaign("1usd/day", 120);
+    assert!(purse.state.is_frozen());
+    purse.campaign("9usd/day", 120);
+    purse.request(resume(300)).unwrap();
+    let allowed = purse.effects.iter().find_map(|effect| match effect {
+        Effect::Allow(allowed) => Some((allowed.tokens, allowed.dollars, allowed.is_asked_for)),
+        _ => None,
+    });
+    assert_eq!(allowed, Some((None, Some(Dollars(300 * CENT)), false)), "its call may begin");
+    assert_eq!((purse.attention(), purse.state.is_frozen()), (Some(Attention::Working), false));
+}
+
+#[test]
+fn a_campaign_s_and_an_agent_s_budget_let_what_was_paid_for_be_said_too() {
+    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None)).through_a_gateway();
+    purse.work();
+    purse.campaign("1usd/day", 120);
+    purse.agent("1usd/day", 120);
+    assert_eq!((purse.attention(), purse.state.is_frozen()), (Some(Attention::BudgetHold), false));
+    purse.input(turn_ended()).unwrap();
+    assert!(purse.state.is_frozen());
+    purse.campaign("5usd/day", 120);
+    assert!(purse.state.is_frozen(), "its agent's holds it still");
+    purse.agent("5usd/day", 120);
+    assert!(!purse.state.is_frozen());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod anthropic;
 mod chat;
+mod end;
 mod gemini;
 mod responses;
 mod sse;
@@ -14,6 +15,7 @@ use ostler_domain::{
     Usage,
     limits::{METER_EVENT_BYTES, METER_NAME_BYTES},
 };
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use self::sse::Events;
@@ -91,6 +93,8 @@ pub(crate) struct Meter {
     dialect: Option<Dialect>,
     form: Form,
     found: Found,
+    /// The stream has said that it is over.
+    has_ended: bool,
 }
 
 enum Form {
@@ -103,7 +107,12 @@ enum Form {
 
 impl Meter {
     pub(crate) fn new(method: &str, path: &str) -> Meter {
-        Meter { dialect: Dialect::of(method, path), form: Form::Unread, found: Found::default() }
+        Meter {
+            dialect: Dialect::of(method, path),
+            form: Form::Unread,
+            found: Found::default(),
+            has_ended: false,
+        }
     }
 
     /// The answer's head has come. `content_type` is absent where its content cannot be read.
@@ -122,11 +131,24 @@ impl Meter {
         match &mut self.form {
             Form::Unread => {}
             Form::Events(events) => {
-                let found = &mut self.found;
-                events.push(bytes, &mut |data| read(dialect, data, found));
+                let (found, has_ended) = (&mut self.found, &mut self.has_ended);
+                events.push(bytes, &mut |data| {
+                    read(dialect, data, found);
+                    *has_ended |= end::is_in(dialect, data);
+                });
             }
             Form::Whole(whole) if whole.len() + bytes.len() > METER_EVENT_BYTES => self.form = Form::Unread,
             Form::Whole(whole) => whole.extend_from_slice(bytes),
+        }
+    }
+
+    /// Whether the answer is not all that was to come, if nothing more does: the server may have ended it in good order, as
+    /// one that goes down does. What cannot be read is taken for whole.
+    pub(crate) fn breaks_off(&self) -> bool {
+        match &self.form {
+            Form::Unread => false,
+            Form::Events(events) => !self.has_ended && !events.has_passed_over(),
+            Form::Whole(whole) => serde_json::from_slice::<IgnoredAny>(whole).is_err(),
         }
     }
 

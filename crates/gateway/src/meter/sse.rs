@@ -12,6 +12,8 @@ pub(super) struct Events {
     has_data: bool,
     /// The event is longer than is held, and is passed over.
     is_too_long: bool,
+    /// One before it was.
+    has_passed_over: bool,
     /// The last byte was a carriage return: a line feed behind it ends no second line.
     after_return: bool,
 }
@@ -40,6 +42,11 @@ impl Events {
         self.extend(bytes);
     }
 
+    /// Whether there was an event that nobody has read.
+    pub(super) fn has_passed_over(&self) -> bool {
+        self.has_passed_over || self.is_too_long
+    }
+
     fn extend(&mut self, bytes: &[u8]) {
         if self.line.len() + self.data.len() + bytes.len() > METER_EVENT_BYTES {
             self.is_too_long = true;
@@ -60,7 +67,7 @@ impl Events {
                 read(&self.data);
             }
             // Room that one long event needed is given back.
-            *self = Events::default();
+            *self = Events { has_passed_over: self.has_passed_over(), ..Events::default() };
         } else if !self.is_too_long
             && let Some(data) = self.line.strip_prefix(b"data:")
         {

@@ -154,7 +154,8 @@ impl Gateway {
 
     /// Lets a call begin, at once or as soon as more is allowed. Who only asks what models there are spends nothing.
     fn admit(&self, client: &TcpStream, order: &ModelOrder, request: &Request) -> io::Result<Admission> {
-        let deadline = Instant::now() + Duration::from_millis(order.hold_ms);
+        let hold = Duration::from_millis(order.hold_ms);
+        let mut deadline = Instant::now() + hold;
         let mut has_waited = false;
         loop {
             let end = self.purse.end().filter(|_| request.method == "POST");
@@ -163,7 +164,10 @@ impl Gateway {
                 return Ok(Admission::Gone);
             }
             let Some(why) = end else { return Ok(Admission::Granted) };
-            if Instant::now() >= deadline {
+            if self.purse.is_asked_for() {
+                // An agent that stands still has no patience to lose, and is to find no refusal when it goes on.
+                deadline = Instant::now() + hold;
+            } else if Instant::now() >= deadline {
                 return Ok(Admission::Refused(why));
             }
             self.is_gone(client, deadline.min(Instant::now() + MODEL_HOLD_LOOK))?;
@@ -184,6 +188,12 @@ impl Gateway {
         let asked = outcome.to_server.saturating_sub(request.head.len() as u64);
         let content = Content { asked, answered: seen.content_bytes };
         let content = if is_answered { content } else { Content::default() };
+        let breaks_off = outcome.end == CallEnd::Complete && seen.meter.breaks_off();
+        let (end, failure) = if breaks_off {
+            (CallEnd::Cut, "the answer ended before its last event")
+        } else {
+            (outcome.end, outcome.failure.as_str())
+        };
         let Found { id, model, usage } = seen.meter.finish();
         let call = ModelCall {
             id,
@@ -193,12 +203,12 @@ impl Gateway {
             model,
             status: seen.status,
             usage,
-            end: outcome.end,
+            end,
             duration_ms: millis(began, Instant::now()),
             first_byte_ms: seen.first_byte.map(|at| millis(began, at)),
             bytes_in: outcome.to_client,
             bytes_out: outcome.to_server,
-            failure: outcome.failure.clone(),
+            failure: failure.to_owned(),
             retry_after_ms: seen.retry_after_ms,
         };
         self.purse.spend(&call, content);

@@ -19,7 +19,8 @@ use crate::{
     model::{head, upstream},
 };
 
-const HUNDRED: Allowance = Allowance { tokens: Some(100), dollars: None, prices: BTreeMap::new(), number: 0 };
+const HUNDRED: Allowance =
+    Allowance { tokens: Some(100), dollars: None, prices: BTreeMap::new(), is_asked_for: false, number: 0 };
 const CALL: &str = "POST /v1/messages HTTP/1.1\r\n\r\n";
 
 /// Answers each call with the same usage: 60 tokens.
@@ -86,6 +87,22 @@ fn a_call_that_waits_goes_on_when_more_is_allowed_and_goes_away_with_its_agent()
     assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
     keeper.call();
     assert_eq!(keeper.spent().tokens, 60, "who left spent nothing");
+}
+
+#[test]
+fn a_call_is_not_refused_while_a_person_is_asked_for_more() {
+    let asked_for = Allowance { tokens: Some(0), is_asked_for: true, ..HUNDRED };
+    let mut keeper = keeper(sixty(), asked_for, Duration::from_millis(100));
+    let mut waiting = keeper.connect();
+    waiting.write_all(CALL.as_bytes()).unwrap();
+    waiting.set_read_timeout(Some(Duration::from_millis(900))).unwrap();
+    assert!(waiting.read(&mut [0]).is_err(), "it waits for longer than a call does that nobody is asked for");
+    waiting.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    keeper.allow(HUNDRED);
+    let mut said = String::new();
+    waiting.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
+    keeper.call();
 }
 
 #[test]

@@ -411,11 +411,20 @@ fn what_a_call_took_is_read_off_the_wire_as_far_as_it_came() {
             if head.contains("x-cut") {
                 return;
             }
+            if head.contains("x-going-down") {
+                break;
+            }
         }
         stream.write_all(b"0\r\n\r\n").unwrap();
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
-    for (header, end, output) in [("x: y", CallEnd::Complete, 42), ("x-cut: y", CallEnd::Cut, 1)] {
+    let ends = [
+        ("x: y", CallEnd::Complete, 42),
+        ("x-cut: y", CallEnd::Cut, 1),
+        // A server that goes down ends its answers in good order.
+        ("x-going-down: y", CallEnd::Cut, 1),
+    ];
+    for (header, end, output) in ends {
         keeper.ask(&format!("POST /v1/messages HTTP/1.1\r\n{header}\r\n\r\n"));
         let call = keeper.call();
         let usage = Usage { input: 11, cache_read: 20, cache_write: 30, output, reasoning: 0 };

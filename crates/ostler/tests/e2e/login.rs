@@ -265,6 +265,61 @@ async fn a_login_that_has_ended_and_is_not_renewed_is_told_with_its_cure() {
 }
 
 #[tokio::test]
+async fn a_profile_s_login_that_has_ended_is_told_with_that_profile_s_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    let (program, _) =
+        counting_program(dir.path(), "echo '{\"id\":\"refresh\",\"result\":{\"account\":null}}'");
+    let (home, client) = logged_in(&program, &[]).await;
+    let set = home.run(&["config", "set", "providers.codex.profiles.work.login=true"]);
+    assert!(set.status.success(), "{set:?}");
+    let ended = dir.path().join("auth.json");
+    fs::write(&ended, codex_login(LONG_AGO, "renews-5")).unwrap();
+    let from = ended.display().to_string();
+    let taken = home.run(&["provider", "login", "codex", "--profile", "work", "--from", &from]);
+    assert!(taken.status.success(), "{taken:?}");
+    fs::write(kept(&home), codex_login(LONG_AFTER, "renews-1")).unwrap();
+
+    let mut wanted = CreateSession::new("shop", "codex");
+    wanted.auth_profile = Some("work".parse().unwrap());
+    let session = client.create_session(wanted).await.unwrap();
+    let obituary = home.ended(&session.id.to_string()).await.obituary.unwrap();
+    let cure = "ostler provider login codex --profile work";
+    assert!(obituary.sentence.contains("the login of the profile work of codex has ended"), "{obituary:?}");
+    assert!(obituary.sentence.contains("was asked for another, and gave none"), "{obituary:?}");
+    let cures: Vec<_> = obituary.cures.iter().map(|hint| hint.command.as_str()).collect();
+    assert_eq!(cures, [cure]);
+    for words in [&["provider", "show", "codex"][..], &["provider", "ls"], &["doctor"]] {
+        let said = home.run(words);
+        let said =
+            String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+        assert!(said.contains(cure), "{words:?}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_login_that_is_renewed_for_less_than_an_hour_is_lent() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let fresh = dir.path().join("fresh.json");
+    fs::write(&fresh, codex_login(i64::try_from(now.as_secs()).unwrap() + 900, "renews-2")).unwrap();
+    let renewal = format!(
+        "cp {} $CODEX_HOME/auth.json; echo '{{\"id\":\"refresh\",\"result\":{{}}}}'",
+        fresh.display()
+    );
+    let (program, count) = counting_program(dir.path(), &renewal);
+    let (home, client) = logged_in(&program, &[]).await;
+    let sessions = begin(&client, 3).await;
+    wait::until("all to be lent a login", wait::PATIENCE, || {
+        sessions.iter().all(|session| lent(&home, session).is_some())
+    });
+    assert_eq!(fs::read_to_string(&count).unwrap(), "once\n", "it is renewed once");
+    for session in &sessions {
+        client.stop_session(&session.id.to_string(), true).await.unwrap();
+        home.ended(&session.id.to_string()).await;
+    }
+}
+
+#[tokio::test]
 async fn the_real_codex_renews_its_login_for_all() {
     let Some(program) = programs::find("codex", "the_real_codex_renews_its_login_for_all") else { return };
     let server = FakeOauth::start("renews-1", LONG_AFTER);

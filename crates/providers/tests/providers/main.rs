@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
 
 mod acp;
+mod claude;
 mod codex;
 mod fuzzed;
 mod history;

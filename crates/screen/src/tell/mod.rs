@@ -14,7 +14,7 @@ use ostler_domain::{
 };
 
 use super::{activity::Told, mission, retention, row, tree};
-use crate::{Tone, words};
+use crate::{Tone, hold, words};
 
 /// How much of a text that is not the agent's own answer is shown.
 const SHORT: usize = 400;
@@ -205,6 +205,9 @@ pub fn tell(event: &Event) -> Told {
                 .tone(Tone::Warn)
         }
         Event::SessionRecovered(_) => Told::new("recovered", "it makes progress again"),
+        Event::WatchdogFired(fired) if fired.watchdog.is_of_a_budget() => {
+            Told::new("held", hold::stands_still(fired.watchdog)).tone(Tone::Warn)
+        }
         Event::WatchdogFired(fired) => {
             let rung = format!("{:?}", fired.rung).to_lowercase();
             Told::new("watchdog", format!("{} took too long: {rung}", fired.watchdog.as_str()))

@@ -406,9 +406,11 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             deadline: Some(deadline(n)),
             approval_deadlines: [(approval_id(n), deadline(n))].into(),
         }),
-        Kind::SessionHeld => {
-            Event::SessionHeld(Held { hold: Hold::Budget, reason: "1 000 000 tokens are used up".to_owned() })
-        }
+        Kind::SessionHeld => Event::SessionHeld(Held {
+            hold: Hold::Budget,
+            reason: "1 000 000 tokens are used up".to_owned(),
+            settles: false,
+        }),
         Kind::SessionReleased => Event::SessionReleased(Released { hold: Hold::Budget }),
         Kind::SessionStalled => Event::SessionStalled(Stalled {
             watchdog: Watchdog::Silent,

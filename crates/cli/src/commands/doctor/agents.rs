@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ostler_domain::{
     config::check_provider,
-    provider::{SCRIPT, Status},
+    provider::{Account, SCRIPT, Status},
 };
 
 use super::{
@@ -38,6 +38,14 @@ pub(super) fn providers(
     findings.extend(agents().map(|status| {
         let users = users.get(&status.name).copied().unwrap_or(0);
         provider(status, usual, users, answers.get(&status.name))
+    }));
+    findings.extend(agents().flat_map(|status| {
+        let of = |account: &Account| {
+            let text = format!("its profile {} lacks a login that has not ended", account.name);
+            let finding = Finding::new(Verdict::Warn, status.name.clone(), text);
+            account.cure(&status.name).map(|cure| finding.fix(cure))
+        };
+        status.profiles.iter().filter_map(of)
     }));
     if agents().all(|status| status.lacks.is_some()) {
         let text = "none can work yet: only the scripted one, which asks no model";

@@ -160,6 +160,14 @@ fn listed(rows: &[Status], home: Option<&str>) -> (Table, Vec<Line>) {
             let line = Line::of("  ").with(Tone::Accent, cure);
             remarks.push(line.faint(format!("   {} lacks {lacks}", status.name)));
         }
+        for account in &status.profiles {
+            let cure = account.cure(&status.name).map(|cure| Line::of("  ").with(Tone::Accent, cure));
+            let why = format!(
+                "   the profile {} of {} lacks a login that has not ended",
+                account.name, status.name
+            );
+            remarks.extend(cure.map(|cure| cure.faint(why)));
+        }
     }
     if are_unsaid {
         remarks.push(Line::new().faint("  ? is still being asked of the program: look again in a moment"));
@@ -216,7 +224,8 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
         ui.data(&Line::of(format!("  {name:<10}")).plain(fact))?;
     }
     for account in &status.profiles {
-        let key = if account.is_logged_in { ITS_LOGIN } else { account.key.as_str() };
+        let is_said = !account.is_logged_in || account.key.starts_with(ITS_LOGIN);
+        let key = if is_said { account.key.as_str() } else { ITS_LOGIN };
         let at = account.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
         ui.data(
             &Line::of(format!("  {:<10}", "profile")).plain(&account.name).faint(format!("  {key}{at}")),
@@ -228,7 +237,8 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
     if let Some(problem) = &status.problem {
         ui.data(&Line::of("  problem   ").with(Tone::Bad, problem))?;
     }
-    if let Some(cure) = &status.cure {
+    let of_accounts = status.profiles.iter().filter_map(|account| account.cure(&status.name));
+    for cure in status.cure.clone().into_iter().chain(of_accounts) {
         ui.remark(&Line::of("  ").with(Tone::Accent, cure));
     }
     Ok(exit_code::OK)

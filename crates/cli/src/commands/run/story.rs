@@ -261,8 +261,12 @@ impl Story {
             result: self.answer(),
             turns: session.turns,
             usage: session.usage,
-            cost: (!session.usage.is_zero()).then(|| RunCost {
-                cost: CostForm::new(&session.cost),
+            cost: (!session.usage.is_zero() || beside.cut_answers > 0).then(|| RunCost {
+                cost: match beside.cut_answers {
+                    0 => CostForm::new(&session.cost),
+                    _ => CostForm::new(&session.cost).and_unknown(),
+                },
+                cut_answers: beside.cut_answers,
                 source: if self.has_wire { "wire" } else { "report" },
             }),
             files: beside.changes.as_ref().map(|changes| changes.files.clone()),
@@ -287,6 +291,8 @@ pub(super) struct Beside {
     pub(super) check: Option<CheckForm>,
     /// None where it worked in the campaign's own directory.
     pub(super) worktree: Option<KeptForm>,
+    /// Answers that were cut, and of which nobody says what they took.
+    pub(super) cut_answers: u64,
 }
 
 /// What a run cost, and who told of its tokens.
@@ -294,7 +300,14 @@ pub(super) struct Beside {
 struct RunCost {
     #[serde(flatten)]
     cost: CostForm,
+    #[serde(skip_serializing_if = "is_zero")]
+    cut_answers: u64,
     source: &'static str,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// `ostler.run/1`
@@ -371,6 +384,19 @@ mod tests {
         assert!(form(10).contains(r#""last_turn":"error","error":"400 no such model""#), "{}", form(10));
         assert!(form(10).contains(r#""outcome":"turn_failed","exit":10"#), "{}", form(10));
         assert!(!form(0).contains("no such model"));
+    }
+
+    #[test]
+    fn what_cut_answers_took_is_unknown_and_never_nothing() {
+        let mut session = testing::fleet().remove(7);
+        (session.usage, session.cost) = Default::default();
+        let form = |cut_answers| {
+            let beside = Beside { cut_answers, ..Beside::default() };
+            crate::output::to_json(&Story::default().form(&session, 0, beside))
+        };
+        assert!(form(0).contains(r#""cost":null"#), "{}", form(0));
+        assert!(form(2).contains(r#""amount":null,"currency":"USD","is_known":false"#), "{}", form(2));
+        assert!(form(2).contains(r#""cut_answers":2"#), "{}", form(2));
     }
 
     #[test]

@@ -227,7 +227,20 @@ impl Draft<'_> {
 
     fn hold(&mut self, hold: Hold, reason: String) {
         let was_frozen = self.state.is_frozen();
-        self.record(Event::SessionHeld(Held { hold, reason }));
+        let is_budget = matches!(hold, Hold::Budget | Hold::CampaignBudget | Hold::AgentBudget);
+        let may_settle = self.state.settles || self.state.holds().of_budget().is_none();
+        let settles = is_budget && may_settle && self.state.has_a_turn_to_end();
+        self.record(Event::SessionHeld(Held { hold, reason, settles }));
+        if settles {
+            self.effect(Effect::Allow(self.state.allowance(&self.context.prices)));
+        }
+        self.refreeze(was_frozen);
+    }
+
+    /// A turn that a budget holds has said what was paid for, and waits for more.
+    fn has_settled(&mut self, watchdog: Watchdog) {
+        let was_frozen = self.state.is_frozen();
+        self.record(Event::WatchdogFired(WatchdogFired { watchdog, rung: WatchdogRung::Park }));
         self.refreeze(was_frozen);
     }
 
@@ -280,7 +293,10 @@ impl Draft<'_> {
         }
         match watchdog {
             Watchdog::Start => return self.stop(StopRule::StartWatchdog, By::ostler()),
-            Watchdog::Budget | Watchdog::BudgetTool => return self.stop(StopRule::Budget, By::ostler()),
+            Watchdog::Budget | Watchdog::BudgetTool if self.state.ends_of_budget => {
+                return self.stop(StopRule::Budget, By::ostler());
+            }
+            Watchdog::Budget | Watchdog::BudgetTool => return self.has_settled(watchdog),
             Watchdog::FirstOutput | Watchdog::Silent | Watchdog::Tool | Watchdog::Retries => {}
         }
         let fired = |rung| Event::WatchdogFired(WatchdogFired { watchdog, rung });

@@ -109,7 +109,6 @@ pub(super) fn helpers(draft: &mut Draft<'_>, lent: Lent) {
     if draft.state.budget.is_none() {
         return;
     }
-    draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
     let is_held = draft.state.holds().budget.is_some();
     let has_room = over_budget(&draft.state, &draft.context.prices).is_none();
     let stops = draft.state.budget.is_some_and(|budget| budget.when_used_up == WhenUsedUp::Stop);
@@ -122,6 +121,7 @@ pub(super) fn helpers(draft: &mut Draft<'_>, lent: Lent) {
     } else {
         check(draft);
     }
+    draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
 }
 
 /// Whether all that keeps a session from going on is what its helpers hold, and may give back.
@@ -154,6 +154,9 @@ pub(super) fn shared(draft: &mut Draft<'_>, hold: Hold, used: &BudgetUse) {
     match amount.standing(&used.used) {
         Standing::Within | Standing::Warned if is_held => {
             draft.release(hold);
+            if draft.state.holds_calls {
+                draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
+            }
             request::go_on(draft);
         }
         Standing::Within | Standing::Warned => {}

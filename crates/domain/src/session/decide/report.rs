@@ -116,6 +116,7 @@ fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
 
 fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     let Some(turn) = draft.state.turn().map(|turn| turn.number) else { return };
+    let was_frozen = draft.state.is_frozen();
     let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
     approval::expire(draft, open);
     let failure = failure(draft, stop_reason);
@@ -138,6 +139,7 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     }
     draft.deliver();
     end_with_turn(draft);
+    draft.refreeze(was_frozen);
 }
 
 /// What the agent let go of is not read by its model: it waits again, for the next turn.

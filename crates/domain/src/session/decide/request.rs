@@ -164,9 +164,7 @@ fn resume(
     if let Some(budget) = budget {
         draft.record(Event::BudgetChanged(BudgetChanged { budget: Some(budget), by: by.clone() }));
     }
-    if budget.is_some() || draft.state.holds().budget.is_some() {
-        draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
-    }
+    let allows_more = budget.is_some() || draft.state.holds().budget.is_some();
     if let Some(bytes) = tape_bytes {
         draft.record(Event::TapeLimitRaised(TapeLimitRaised { bytes, by: by.clone() }));
         draft.effect(Effect::RaiseTapeLimit(bytes));
@@ -194,6 +192,9 @@ fn resume(
             return Err(refusal);
         }
         draft.release(Hold::Budget);
+    }
+    if allows_more {
+        draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
     }
     if draft.state.desired() == Desired::Pause {
         let was_frozen = draft.state.is_frozen();

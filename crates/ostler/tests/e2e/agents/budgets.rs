@@ -1,9 +1,10 @@
-//! What a used-up budget does to real agents that nobody watches: they say what was paid for, and make no further call.
+//! What a used-up budget does to real agents, whether somebody watches or not: they say what was paid for, and make no
+//! further call.
 
 use ostler_domain::{
-    Budget, SessionId,
+    Budget, Event, SessionId,
     budget::WhenUsedUp,
-    session::{Approve, Outcome},
+    session::{Approve, Attention, Outcome, View},
 };
 use serde_json::{Value, json};
 
@@ -32,6 +33,56 @@ pub(super) async fn last_call(agent: Agent) {
         assert_eq!(view.outcome, Some(Outcome::Budget), "{}", view.evidence);
         assert_eq!(completions(&stage.events(session).await), ["All is done."], "{}", view.evidence);
     }
+}
+
+/// The same where a person is asked: it is said while they are, and the session is held all along.
+pub(super) async fn last_call_asked_for(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let little = json!({"input": 10, "output": 2});
+    let steps = json!([{"text": "All is done.", "usage": {"input": 600, "output": 40}, "aside": little}]);
+    for _ in 0..3 {
+        let session = begin_watched(&stage, &steps).await;
+        stage.sees(session, "the end of its turn", |event| matches!(event, Event::TurnEnded(_))).await;
+        assert_eq!(completions(&stage.events(session).await), ["All is done."]);
+        stage.reaches(session, "the hold", is_held).await;
+        let raised = stage.home.run(&["resume", &session.to_string(), "--budget", "9000"]);
+        assert!(raised.status.success(), "{raised:?}");
+        stage.turns(session, 1).await;
+    }
+}
+
+/// The call that it wants next waits for whoever allows more, and begins then.
+pub(super) async fn call_asked_for(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let little = json!({"input": 10, "output": 2});
+    let steps = json!([
+        {"text": "Look.", "shell": "echo made > made.txt",
+            "usage": {"input": 600, "output": 40}, "aside": little},
+        {"text": "Made.", "usage": {"input": 700, "output": 40}},
+    ]);
+    let session = begin_watched(&stage, &steps).await;
+    stage.reaches(session, "the hold", is_held).await;
+    let stands_still =
+        |event: &Event| matches!(event, Event::WatchdogFired(fired) if fired.watchdog.is_of_a_budget());
+    stage.sees(session, "it to stand still", stands_still).await;
+    assert_eq!(stage.file("made.txt").as_deref(), Some("made\n"), "its command was not cut short");
+    assert!(!completions(&stage.events(session).await).contains(&"Made.".to_owned()));
+    let raised = stage.home.run(&["resume", &session.to_string(), "--budget", "9000"]);
+    assert!(raised.status.success(), "{raised:?}");
+    let view = stage.turns(session, 1).await;
+    assert_eq!(view.last_completion.as_deref(), Some("Made."), "{}", view.evidence);
+    assert_eq!(view.usage.budgeted(), stage.model.sent().budgeted());
+}
+
+async fn begin_watched(stage: &Stage, steps: &Value) -> SessionId {
+    let watched = |wanted: &mut ostler_client::CreateSession| {
+        wanted.budget = Some(Budget { when_used_up: WhenUsedUp::Hold, ..BUDGET });
+    };
+    stage.begin_with(Approve::All, steps, watched).await
+}
+
+fn is_held(view: &View) -> bool {
+    view.attention == Some(Attention::BudgetHold)
 }
 
 /// What its call asked for is done, and the next call does not begin.

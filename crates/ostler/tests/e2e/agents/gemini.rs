@@ -2,7 +2,7 @@
 
 use ostler_testkit::programs;
 
-use super::{census, hygiene, instructions, limits, stage::Agent, suite, trial};
+use super::{budgets, census, hygiene, instructions, limits, stage::Agent, suite, trial};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("gemini", who)?;
@@ -162,5 +162,19 @@ async fn the_project_s_instructions_reach_the_model() {
 async fn a_trial_says_what_works() {
     if let Some(agent) = agent("a_trial_says_what_works") {
         trial::says_what_works(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_the_last_call_of_a_budget_brought_is_said_while_a_person_is_asked() {
+    if let Some(agent) = agent("what_the_last_call_of_a_budget_brought_is_said_while_a_person_is_asked") {
+        budgets::last_call_asked_for(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_beyond_the_budget_begins_when_a_person_allows_it() {
+    if let Some(agent) = agent("a_call_beyond_the_budget_begins_when_a_person_allows_it") {
+        budgets::call_asked_for(agent).await;
     }
 }

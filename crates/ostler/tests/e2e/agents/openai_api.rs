@@ -229,3 +229,13 @@ async fn no_call_goes_beyond_the_budget() {
 async fn what_is_said_into_a_turn_that_is_interrupted_is_read_in_the_next() {
     talk::steer_and_interrupt(agent()).await;
 }
+
+#[tokio::test]
+async fn what_the_last_call_of_a_budget_brought_is_said_while_a_person_is_asked() {
+    budgets::last_call_asked_for(agent()).await;
+}
+
+#[tokio::test]
+async fn a_call_beyond_the_budget_begins_when_a_person_allows_it() {
+    budgets::call_asked_for(agent()).await;
+}

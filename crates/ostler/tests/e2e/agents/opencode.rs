@@ -223,3 +223,17 @@ async fn no_call_goes_beyond_the_budget() {
         budgets::call_beyond(agent).await;
     }
 }
+
+#[tokio::test]
+async fn what_the_last_call_of_a_budget_brought_is_said_while_a_person_is_asked() {
+    if let Some(agent) = agent("what_the_last_call_of_a_budget_brought_is_said_while_a_person_is_asked") {
+        budgets::last_call_asked_for(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_beyond_the_budget_begins_when_a_person_allows_it() {
+    if let Some(agent) = agent("a_call_beyond_the_budget_begins_when_a_person_allows_it") {
+        budgets::call_asked_for(agent).await;
+    }
+}

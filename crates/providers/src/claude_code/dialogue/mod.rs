@@ -10,6 +10,8 @@ pub(crate) mod tools;
 mod turns;
 mod usage;
 
+use std::time::Duration;
+
 use ostler_domain::{
     MessageId,
     event::{Action, AgentRetrying, AskKind, ContextCompacted, Text, ToolCall, ToolResult},
@@ -29,6 +31,9 @@ use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign, p
 pub(super) use told::uuid;
 
 const STATE_VERSION: u32 = 1;
+/// How long it may take to end its turn, and then itself. Each needs a tenth of a second.
+const INTERRUPTED_WITHIN: Duration = Duration::from_secs(2);
+const PARTED_WITHIN: Duration = Duration::from_secs(1);
 /// Prompts that are remembered until a turn has taken them.
 const MOST_PROMPTS: usize = 256;
 /// Open questions whose words are remembered.
@@ -71,7 +76,19 @@ struct State {
     background: Vec<String>,
     /// Background work has ended, and the agent is about to start a turn about it.
     awaits_report: bool,
+    parting: Parting,
     meter: Meter,
+}
+
+/// How far it is with its end, which its turn comes before.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Parting {
+    #[default]
+    Not,
+    /// Its turn is interrupted.
+    Interrupted,
+    /// It is told to end, with what runs beside its turns.
+    Told,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,7 +154,19 @@ impl Dialogue for ClaudeDialogue {
     }
 
     fn on_request(&self, request: &AgentRequest, input_no: u64) -> Option<Vec<u8>> {
-        told::request(request, input_no, &self.state.questions)
+        match request {
+            AgentRequest::End if self.state.turn.is_some() => told::let_go(input_no),
+            _ => told::request(request, input_no, &self.state.questions),
+        }
+    }
+
+    /// With its input it closes its turn without a word of what was said into it.
+    fn ends_within(&self) -> Duration {
+        match self.state.parting {
+            Parting::Told => INTERRUPTED_WITHIN + PARTED_WITHIN,
+            Parting::Not | Parting::Interrupted if self.state.turn.is_some() => INTERRUPTED_WITHIN,
+            Parting::Not | Parting::Interrupted => Duration::ZERO,
+        }
     }
 
     fn state(&self) -> DialogueState {
@@ -155,6 +184,8 @@ impl State {
             if self.prompts.len() > MOST_PROMPTS {
                 self.prompts.remove(0);
             }
+        } else if tag == AgentRequest::End.tag() && self.turn.is_some() {
+            self.parting = Parting::Interrupted;
         } else if let Some(ask) = tag.strip_prefix("answer:") {
             self.questions.retain(|question| question.ask != ask);
         }
@@ -210,6 +241,8 @@ impl State {
                     ),
                 );
             }
+        } else if response.request_id == told::PARTING {
+            self.parting = Parting::Not;
         } else if response.request_id.starts_with(told::NUDGE) {
             report(heard, Report::Alive);
         } else if let Some(error) = response.error {

@@ -10,6 +10,8 @@ use super::Question;
 pub(super) const OPENING: &str = "ostler-open";
 /// The beginning of the ids of requests for a sign of life.
 pub(super) const NUDGE: &str = "ostler-nudge-";
+/// The id of the request to end that comes after the end of a turn.
+pub(super) const PARTING: &str = "ostler-part";
 
 /// What we call the hook by which it announces its tools.
 pub(super) const ANNOUNCEMENT: &str = "ostler-announcement";
@@ -72,9 +74,20 @@ pub(super) fn request(request: &AgentRequest, input_no: u64, questions: &[Questi
         AgentRequest::Nudge => {
             control(&format!("{NUDGE}{input_no}"), json!({ "subtype": "get_binary_version" }))
         }
-        AgentRequest::End => control(&id, json!({ "subtype": "end_session" })),
+        AgentRequest::End => part(&id),
     };
     line(&value)
+}
+
+/// Has it end, with what runs beside its turns.
+pub(super) fn part(id: &str) -> Value {
+    control(id, json!({ "subtype": "end_session" }))
+}
+
+/// Ends the open turn and what waits for it, and has it say of each that it let go of it.
+pub(super) fn let_go(input_no: u64) -> Option<Vec<u8>> {
+    let interrupt = json!({ "subtype": "interrupt", "cancel_queued": true });
+    line(&control(&format!("ostler-{input_no}"), interrupt))
 }
 
 pub(super) fn line(value: &impl Serialize) -> Option<Vec<u8>> {

@@ -3,11 +3,11 @@
 use ostler_domain::{MessageId, Time, event::StopReason, session::Report};
 
 use super::{
-    State, report,
+    Parting, State, report,
     said::{RateLimitInfo, TurnResult},
     told,
 };
-use crate::{Heard, foreign};
+use crate::{Heard, Say, foreign};
 
 impl State {
     /// The limits of a subscription.
@@ -84,6 +84,10 @@ impl State {
             report(heard, Report::Unclear { messages });
         }
         report(heard, Report::TurnEnded { stop_reason });
+        if self.parting == Parting::Interrupted {
+            self.parting = Parting::Told;
+            heard.extend(Say::line("part", &told::part(told::PARTING)).map(Heard::Say));
+        }
     }
 
     /// What a result answers that names nothing. In older versions no line names a prompt: what was delivered before is

@@ -1,7 +1,11 @@
 //! The end of a run: the answer, how it ended, what it used, and what to do next.
 
 use ostler_client::Session;
-use ostler_domain::{Hint, text::one_line, usage_audit::Agreement};
+use ostler_domain::{
+    Hint,
+    text::one_line,
+    usage_audit::{Agreement, Verdict},
+};
 
 use super::{
     super::{super::usage, changes, check::Checks, story::Beside},
@@ -39,7 +43,11 @@ impl Stream<'_> {
                     (None, None) => (None, None),
                 };
                 let check = self.checks.as_ref().map(Checks::form);
-                let beside = Beside { is_line: format == Format::Jsonl, changes, check, worktree };
+                let counted = usage::counted(self.client, &session).await;
+                let unknown = counted.filter(|counted| counted.verdict == Verdict::CutUnknown);
+                let cut_answers = unknown.map_or(0, |counted| counted.cut_calls);
+                let is_line = format == Format::Jsonl;
+                let beside = Beside { is_line, changes, check, worktree, cut_answers };
                 ui.json(&self.story.form(&session, code, beside))?;
             }
             _ => {

@@ -4,7 +4,12 @@ use ostler_client::ResumeSession;
 use ostler_domain::{budget::Amount, event::Held};
 
 use super::{Stream, Then};
-use crate::{failure::Failure, output::Line, screen::hold, signals::Asked};
+use crate::{
+    failure::Failure,
+    output::Line,
+    screen::{activity::Told, hold},
+    signals::Asked,
+};
 
 /// `[r]aise to 4usd  [s]top  [d]etach >`
 pub(super) fn label(larger: &Amount) -> String {
@@ -12,11 +17,24 @@ pub(super) fn label(larger: &Amount) -> String {
 }
 
 impl Stream<'_> {
-    pub(super) fn held_by(&self, held: &Held) -> Then {
+    /// Whoever is asked has seen what was paid for.
+    pub(super) fn held_by(&mut self, held: &Held) -> Then {
         match hold::at_a_budget_now(&self.session.id, held) {
-            Some(_) if !self.app.ui.is_json() => Then::Held,
-            _ => Then::GoOn,
+            Some(_) if self.app.ui.is_json() => Then::GoOn,
+            Some(_) if held.settles => {
+                self.settles = true;
+                Then::GoOn
+            }
+            Some(_) => Then::Held,
+            None => Then::GoOn,
         }
+    }
+
+    /// It stands still now.
+    pub(super) fn has_settled(&mut self) -> Then {
+        self.settles = false;
+        self.story.passed_over().iter().for_each(|text| self.show(&Told::said(text)));
+        Then::Held
     }
 
     /// Asks for more where it is the session's own budget, else says what would allow more.
@@ -35,6 +53,7 @@ impl Stream<'_> {
 
     /// It goes on, or is about to end: nothing is to be raised any more.
     pub(super) fn released(&mut self) -> Then {
+        self.settles = false;
         if self.larger.take().is_some() {
             self.await_answer();
         }

@@ -65,6 +65,8 @@ struct Stream<'a> {
     asked: Option<Asked>,
     /// Stop, detach or continue was asked, and not yet answered.
     menu: bool,
+    /// A budget holds it, and its turn may say first what was paid for.
+    settles: bool,
     /// The larger budget that is offered while its own holds it.
     larger: Option<Amount>,
     /// Its turn to start has come.
@@ -120,6 +122,7 @@ pub(super) async fn follow(
         waits: matches!(wanted.approve, Approve::Ask | Approve::Policy),
         asked: None,
         menu: false,
+        settles: false,
         larger: None,
         has_started: false,
         said_why: false,
@@ -269,6 +272,10 @@ impl Stream<'_> {
         Ok(match &recorded.event {
             _ if self.story.is_followed() => Then::Follow { after: recorded.seq },
             Event::SessionHeld(held) => self.held_by(held),
+            Event::TurnEnded(_) if self.settles => self.has_settled(),
+            Event::WatchdogFired(fired) if fired.watchdog.is_of_a_budget() && self.settles => {
+                self.has_settled()
+            }
             Event::SessionReleased(released) if released.hold == Hold::Budget => self.released(),
             Event::SessionStopRequested(_) => self.released(),
             _ => Then::GoOn,
