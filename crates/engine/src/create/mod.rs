@@ -25,6 +25,7 @@ use ostler_domain::{
 };
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 
+pub(crate) use self::check::Way;
 use self::check::{billing, check_environment, check_model, check_texts};
 use crate::{
     Change, Engine,
@@ -155,10 +156,9 @@ impl Engine {
         let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
         let told = &wanted.environment;
         self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;
-        if has_model {
-            self.check_model_is_reached(&campaign, provider.as_ref())?;
-        }
         let login = self.shared.login(provider.as_ref(), &settings);
+        let way = Way::of(has_model, login.is_some());
+        self.check_model_is_reached(&campaign, provider.as_ref(), way)?;
         let pays_by_call = has_model || login.is_some_and(|login| login.is_key);
         let billing = billing(provider.as_ref(), &settings, &wanted, pays_by_call);
         if let Some(asker) = wanted.spawned_by.filter(|_| wanted.helper.is_some()) {
