@@ -115,6 +115,12 @@ impl Engine {
         point(&other, &work, &meant).cloned()
     }
 
+    /// The name of the snapshot that is meant by a point of a session's work.
+    pub(crate) async fn commit_at(&self, view: &View, wanted: &Point) -> Result<String, Refusal> {
+        let work = self.settled_work(view).await?;
+        Ok(point(view, &work, wanted)?.commit.clone().unwrap_or_default())
+    }
+
     /// Puts the files back, or says with a look alone whether they can be.
     async fn put_back(&self, look: &Look, before: &str, target: &str, dry_run: bool) -> Result<(), Refusal> {
         let failed = |error: std::io::Error| not_done(NotDone::because(error));
