@@ -284,6 +284,11 @@ impl Settings {
         variable.or(file).or_else(|| self.api_key_command.clone().map(KeySource::Command))
     }
 
+    /// Whether somebody says where the model is, or where its key.
+    pub fn says_model(&self) -> bool {
+        self.base_url.is_some() || self.key_source().is_some()
+    }
+
     /// The variable that may have the key: the one that is named, or the provider's usual one where nothing is said about
     /// the model. A key of one model's server is not shown to another.
     pub fn key_variable<'a>(&'a self, usual: Option<&'a str>) -> Option<&'a str> {

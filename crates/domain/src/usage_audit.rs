@@ -59,7 +59,7 @@ impl Verdict {
         match self {
             Verdict::Agree => "both say the same",
             Verdict::ReportOnly => {
-                "not seen on the wire: called by the agent's own login, so counted from its report"
+                "not seen on the wire: no gateway carried its calls, so counted from its report"
             }
             Verdict::Cut => {
                 "an answer was cut before its usage came, so it is counted from the agent's report"

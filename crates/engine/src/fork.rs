@@ -17,7 +17,7 @@ use crate::{
     Change, Engine,
     clock::entropy,
     confine,
-    create::{created, new_message},
+    create::{Way, created, new_message},
     memory::Cut,
     place::Place,
     seance::{Asked, seance_name},
@@ -90,6 +90,8 @@ impl Engine {
         let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
         let told = &before.config.environment;
         self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;
+        let way = Way::of(has_model, self.shared.login(provider.as_ref(), &settings).is_some());
+        self.check_model_is_reached(&campaign, provider.as_ref(), way)?;
         let usual = Config {
             model: old.next_model().map(str::to_owned),
             ends_with_turn: false,

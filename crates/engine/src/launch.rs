@@ -85,7 +85,6 @@ impl Shared {
             let unseen = provider.unseen().iter().map(|name| (*name).to_owned());
             confined.confinement.hidden.extend(unseen);
         }
-        // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
             let is_logged_in = self.login(provider, &settings).is_some();
             let brought = |variable: &str| self.keys.of(created.id, variable);
@@ -93,17 +92,17 @@ impl Shared {
             let order = upstream::order(provider, &settings, brought, said, is_logged_in).await?;
             gateway.model = order.map(|order| self.priced(order, created, allowance));
         }
-        let lent = match (&mut gateway, &program) {
-            (Some(gateway), Some(program)) if gateway.model.is_none() => {
-                let lent = self.lend(provider, &settings, program).await?;
-                if let (Some(_), Some(spec)) = (&lent, provider.login()) {
-                    gateway.allow.extend(spec.hosts.iter().map(|host| (*host).to_owned()));
-                }
-                lent
+        let has_model = gateway.as_ref().is_some_and(|gateway| gateway.model.is_some());
+        // Where there is no gateway, the agent's own settings and its login are all that leads to its model.
+        let lent = match &program {
+            Some(program) if !has_model && !settings.says_model() => {
+                self.lend(provider, &settings, program).await?
             }
             _ => None,
         };
-        let has_model = gateway.as_ref().is_some_and(|gateway| gateway.model.is_some());
+        if let (Some(gateway), Some(_), Some(spec)) = (&mut gateway, &lent, provider.login()) {
+            gateway.allow.extend(spec.hosts.iter().map(|host| (*host).to_owned()));
+        }
         let host_home = match &confined {
             Some(confined) => confined.confinement.home.source.clone(),
             None => Some(confine::home(&self.options, &created.conversation.to_string())?),

@@ -19,9 +19,10 @@ use tokio::{io::AsyncReadExt, process::Command, sync::OnceCell, time::timeout};
 
 use crate::group::Group;
 
-/// How long a program may take to say its version; large ones start slowly on a busy machine.
-const VERSION_WITHIN: Duration = Duration::from_secs(60);
-/// How long whoever only looks at a program waits for its version; the next one who looks has it.
+/// How long a program may take to say its version; large ones start slowly on a busy machine. Whoever asks for a session
+/// waits for it, and clients give up after a minute.
+const VERSION_WITHIN: Duration = Duration::from_secs(40);
+/// How long whoever only looks at a program waits for its version, or starts one of which any will do; the next one has it.
 const SEEN_WITHIN: Duration = Duration::from_secs(2);
 /// How much of what it says is read for that.
 const VERSION_BYTES: u64 = 64 * 1024;
@@ -47,6 +48,10 @@ pub(crate) struct Programs {
 /// Asked once, however many want to know.
 type Asked = Arc<OnceCell<Option<Version>>>;
 
+/// A program was asked, and has not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct NotInTime;
+
 /// One line of what is kept.
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -59,13 +64,25 @@ struct Kept {
 #[derive(Debug)]
 pub(crate) enum Unusable {
     Missing(Refusal),
-    TooOld { found: PathBuf, version: Version, least: Version, refusal: Refusal },
+    /// It does not say which version it is, and that counts.
+    Silent {
+        found: Box<FoundProgram>,
+        refusal: Refusal,
+    },
+    TooOld {
+        found: PathBuf,
+        version: Version,
+        least: Version,
+        refusal: Refusal,
+    },
 }
 
 impl From<Unusable> for Refusal {
     fn from(unusable: Unusable) -> Self {
         match unusable {
-            Unusable::Missing(refusal) | Unusable::TooOld { refusal, .. } => refusal,
+            Unusable::Missing(refusal)
+            | Unusable::Silent { refusal, .. }
+            | Unusable::TooOld { refusal, .. } => refusal,
         }
     }
 }
@@ -128,7 +145,10 @@ impl Programs {
         settings: &Settings,
         home: Option<&Path>,
     ) -> Result<Option<FoundProgram>, Unusable> {
-        self.find_within(SEEN_WITHIN, provider, settings, home).await
+        match self.find_within(SEEN_WITHIN, provider, settings, home).await {
+            Err(Unusable::Silent { found, .. }) => Ok(Some(*found)),
+            found => found,
+        }
     }
 
     async fn find_within(
@@ -145,8 +165,15 @@ impl Programs {
             return Err(Unusable::Missing(missing(provider.name(), &spec, settings, &asked)));
         };
         let mut found = describe(&path, &spec, &places);
-        found.version = self.version(&found, limit).await;
+        let limit = if spec.least.is_some() { limit } else { limit.min(SEEN_WITHIN) };
+        let said = self.version(&found, limit, spec.least.is_some()).await;
+        found.version = said.ok().flatten();
         match (spec.least, found.version) {
+            (Some(least), None) if said.is_err() => {
+                let refusal = silent(provider.name(), &found.path, limit, least);
+                let refusal = or_another(refusal, provider.name(), settings);
+                Err(Unusable::Silent { found: Box::new(found), refusal })
+            }
             (Some(least), Some(version)) if version < least => {
                 let refusal = Refusal::new(
                     Reason::ProviderMissing,
@@ -167,27 +194,43 @@ impl Programs {
         }
     }
 
-    async fn version(self: &Arc<Self>, found: &FoundProgram, limit: Duration) -> Option<Version> {
-        let identity = identity(&found.path)?;
-        let asked = self.versions.lock().ok()?.entry(identity).or_default().clone();
+    /// What it says of its version, if that is one; or that it has not said anything in time.
+    async fn version(
+        self: &Arc<Self>,
+        found: &FoundProgram,
+        limit: Duration,
+        counts: bool,
+    ) -> Result<Option<Version>, NotInTime> {
+        let Some(identity) = identity(&found.path) else { return Ok(None) };
+        let asked = {
+            let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+            versions.entry(identity).or_default().clone()
+        };
         if let Some(version) = asked.get() {
-            return *version;
+            return Ok(*version);
         }
         let (programs, found) = (self.clone(), found.clone());
         // Whoever waits may give up: it is asked to its end for the next one.
         let asking = tokio::spawn(async move {
             let mut is_new = false;
-            let version = asked.get_or_init(async || {
+            let version = asked.get_or_try_init(async || {
                 is_new = true;
-                ask_version(&found, &programs.throw_away_home(&found.path)).await
+                match ask_version(&found, &programs.throw_away_home(&found.path)).await {
+                    // It is asked again, as it may only have been slow; unless nobody needs to know.
+                    Err(not_in_time) if counts => Err(not_in_time),
+                    said => Ok(said.ok().flatten()),
+                }
             });
-            let version = *version.await;
+            let version = *version.await?;
             if is_new && version.is_some() {
                 programs.keep();
             }
-            version
+            Ok::<_, NotInTime>(version)
         });
-        timeout(limit, asking).await.ok()?.ok()?
+        match timeout(limit, asking).await {
+            Ok(Ok(said)) => said,
+            Ok(Err(_)) | Err(_) => Err(NotInTime),
+        }
     }
 
     /// Where a program puts what it makes of a first start: nobody is to find that among their own files.
@@ -235,6 +278,16 @@ fn missing(provider: &str, spec: &ProgramSpec, settings: &Settings, asked: &Path
         _ => or_another(refusal, provider, settings),
     };
     refusal.hint(place, "says where it is")
+}
+
+/// It runs on where others say one line and end.
+fn silent(provider: &str, found: &Path, waited: Duration, least: Version) -> Refusal {
+    let seconds = waited.as_secs();
+    let message = format!("the program of {provider} did not say its version within {seconds} s");
+    let asked = format!("{} --version", found.display());
+    Refusal::new(Reason::ProviderMissing, message)
+        .because(format!("{asked} was still running then; {least} or newer is needed"))
+        .hint(asked, "shows what it does")
 }
 
 /// What is configured stands in the way of one that is installed later.
@@ -320,8 +373,10 @@ fn interpreter(path: &Path) -> Option<String> {
 }
 
 /// Asks the program itself. It is the user's own, and what it says goes into no file.
-async fn ask_version(found: &FoundProgram, home: &Path) -> Option<Version> {
-    DirBuilder::new().recursive(true).mode(0o700).create(home).ok()?;
+async fn ask_version(found: &FoundProgram, home: &Path) -> Result<Option<Version>, NotInTime> {
+    if DirBuilder::new().recursive(true).mode(0o700).create(home).is_err() {
+        return Ok(None);
+    }
     let version = say_version(found, home).await;
     if let Err(error) = fs::remove_dir_all(home) {
         tracing::debug!(%error, "what a program left when it was asked for its version is still there");
@@ -329,9 +384,11 @@ async fn ask_version(found: &FoundProgram, home: &Path) -> Option<Version> {
     version
 }
 
-async fn say_version(found: &FoundProgram, home: &Path) -> Option<Version> {
+async fn say_version(found: &FoundProgram, home: &Path) -> Result<Option<Version>, NotInTime> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let search = env::join_paths(found.search.iter().cloned().chain(env::split_paths(&path))).ok()?;
+    let Ok(search) = env::join_paths(found.search.iter().cloned().chain(env::split_paths(&path))) else {
+        return Ok(None);
+    };
     let mut program = Command::new(&found.path);
     for variable in OF_HOMES {
         program.env_remove(variable);
@@ -344,15 +401,15 @@ async fn say_version(found: &FoundProgram, home: &Path) -> Option<Version> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .current_dir("/");
-    let mut group = Group::start(asked).ok()?;
+    let Ok(mut group) = Group::start(asked) else { return Ok(None) };
     let said = async {
         let mut said = Vec::new();
         group.stdout.take()?.take(VERSION_BYTES).read_to_end(&mut said).await.ok()?;
         group.wait().await.ok()?;
         Some(said)
     };
-    let said = timeout(VERSION_WITHIN, said).await.ok()??;
-    Version::find(&String::from_utf8_lossy(&said))
+    let said = timeout(VERSION_WITHIN, said).await.map_err(|_| NotInTime)?;
+    Ok(said.and_then(|said| Version::find(&String::from_utf8_lossy(&said))))
 }
 
 #[cfg(test)]
@@ -451,7 +508,7 @@ mod tests {
         let codex = ostler_providers::registry::find("codex").unwrap();
         let programs = Programs::below(dir.path());
         let soon = programs.find_within(Duration::from_millis(1), codex.as_ref(), &settings, None).await;
-        assert_eq!(soon.unwrap().unwrap().version, None, "it is there, and has not said");
+        assert!(matches!(soon, Err(Unusable::Silent { .. })), "it is there, and has not said: {soon:?}");
         let found = programs.find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
         assert_eq!(found.version, Some(Version(99, 1, 2)));
         while !dir.path().join("programs.json").exists() {
@@ -465,6 +522,31 @@ mod tests {
         of_version(dir.path(), "99.10.20", "");
         let found = next.find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
         assert_eq!(found.version, Some(Version(99, 10, 20)), "another file");
+    }
+
+    #[tokio::test]
+    async fn one_that_never_says_its_version_is_named_where_that_counts_and_else_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = of_version(dir.path(), "99.1.2", "exec sleep 100");
+        let soon = Duration::from_millis(200);
+        let programs = Programs::below(dir.path());
+        let codex = ostler_providers::registry::find("codex").unwrap();
+        match programs.find_within(soon, codex.as_ref(), &settings, None).await.unwrap_err() {
+            Unusable::Silent { found, refusal } => {
+                assert_eq!(Some(&found.path), settings.program.as_ref());
+                assert!(
+                    refusal.why.as_ref().unwrap().contains("agent --version was still running"),
+                    "{refusal}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+        let only_seen = programs.find_soon(codex.as_ref(), &settings, None).await.unwrap();
+        assert_eq!(only_seen.unwrap().version, None);
+        let any = ostler_providers::registry::find("acp:agent").unwrap();
+        let began = std::time::Instant::now();
+        assert!(programs.find(any.as_ref(), &settings, None).await.unwrap().is_some());
+        assert!(began.elapsed() < VERSION_WITHIN / 4, "any of its versions will do");
     }
 
     #[tokio::test]

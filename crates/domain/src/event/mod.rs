@@ -328,7 +328,7 @@ events! {
     /// Committed before the session is created.
     AssignmentStarted(AssignmentStarted) = 191, "ASSIGNMENT_STARTED";
     /// Its session waited for a place until now.
-    AssignmentBegan(AssignmentBegan) = 215, "ASSIGNMENT_BEGAN";
+    AssignmentBegan(AssignmentBegan) = 216, "ASSIGNMENT_BEGAN";
     AssignmentMoved(AssignmentMoved) = 192, "ASSIGNMENT_MOVED";
     AssignmentCheckStarted(Box<AssignmentCheckStarted>) = 193, "ASSIGNMENT_CHECK_STARTED";
     AssignmentRetried(AssignmentRetried) = 194, "ASSIGNMENT_RETRIED";

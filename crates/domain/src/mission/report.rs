@@ -66,9 +66,13 @@ impl State {
             let _ = writeln!(text, "- forecast: {low} to {high}{held}");
         }
         let all = progress.all;
+        let removed = match self.slots.iter().filter(|slot| slot.removed).count() {
+            0 => String::new(),
+            removed => format!("; {removed} removed"),
+        };
         let _ = writeln!(
             text,
-            "- assignments: {} of {} completed, {} failed, {} skipped or cancelled",
+            "- assignments: {} of {} completed, {} failed, {} skipped or cancelled{removed}",
             all.completed, all.total, all.failed, all.left_out
         );
         let usage = spent.usage;
@@ -110,13 +114,14 @@ impl State {
             let took =
                 slot.took(now).filter(|_| slot.has_begun(status)).map_or_else(|| "–".to_owned(), short_span);
             let session = slot.sessions.last().map_or_else(|| "–".to_owned(), ToString::to_string);
+            let word = if slot.removed { "removed" } else { status.as_str() };
             let _ = writeln!(
                 text,
                 "| {} | {} | {} {} | {} | {took} | {} | {} | {session} |",
                 slot.assignment.name,
                 slot.assignment.role,
                 status.sign(),
-                status.as_str(),
+                word,
                 slot.attempt,
                 spent.usage.total(),
                 spent.cost_words(&self.model_words(place))
@@ -125,7 +130,8 @@ impl State {
     }
 
     fn report_results(&self, text: &mut String) {
-        let ended = self.slots.iter().filter_map(|slot| Some((slot, slot.end()?)));
+        let ended =
+            self.slots.iter().filter(|slot| !slot.removed).filter_map(|slot| Some((slot, slot.end()?)));
         let mut has_head = false;
         for (slot, end) in ended.filter(|(_, end)| !end.why.is_empty() || !end.product.is_empty()) {
             if !std::mem::replace(&mut has_head, true) {

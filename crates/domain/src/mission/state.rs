@@ -427,6 +427,14 @@ impl State {
         self.slots.iter().position(|slot| slot.assignment.is_called(text))
     }
 
+    /// Says whether an agent of this plan had this name, and is no longer wanted, or not in all its instances.
+    pub fn has_removed(&self, name: &Name) -> bool {
+        let is_named = |slot: &Slot| {
+            self.plan.agents.get(slot.assignment.member as usize).is_some_and(|own| own.name == *name)
+        };
+        self.slots.iter().any(|slot| slot.removed && is_named(slot))
+    }
+
     /// The assignment whose attempt this session is, or was.
     pub fn of_session(&self, session: SessionId) -> Option<usize> {
         self.slots.of_session(session)

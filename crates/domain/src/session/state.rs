@@ -211,6 +211,20 @@ impl State {
         &self.background
     }
 
+    /// What its agent asked for outside of it, and nobody has answered.
+    pub fn asks(&self) -> &[Asked] {
+        &self.asks
+    }
+
+    /// Says whether nothing of it is under way: no turn, nothing that it is to hear or runs beside its turns, and nothing
+    /// that it asked for and may still be refused.
+    pub(super) fn has_nothing_left(&self) -> bool {
+        self.turn().is_none()
+            && self.messages.is_empty()
+            && self.background.is_empty()
+            && self.asks.is_empty()
+    }
+
     pub fn rate_limit(&self) -> Option<&RateLimit> {
         self.rate_limit.as_ref()
     }

@@ -6,7 +6,7 @@ use ostler_domain::{
     call::{Call, Reply, denied},
     event::By,
     session::{
-        Approve, Decision, Effect, Input, Report, Request, RestartPolicy, State, create, decide,
+        Approve, Decision, Effect, Input, Phase, Report, Request, RestartPolicy, State, create, decide,
         effects_to_repeat,
     },
 };
@@ -151,4 +151,17 @@ fn whoever_asked_for_a_handoff_is_who_has_the_session_stopped() {
         _ => None,
     });
     assert_eq!(by, Some(own));
+}
+
+#[test]
+fn what_was_asked_for_is_done_before_the_session_that_asked_ends() {
+    let mut stage = Stage::live();
+    stage.feed(send(7));
+    let wish = Box::new(ostler_domain::handoff::Wish::default());
+    stage.feed(Input::Call { at: 8, call: Ok(Call::Handoff(wish)) });
+    assert_eq!(stage.state().phase(), Phase::Live, "who has asked hears of it");
+    assert_eq!(asks(&effects_to_repeat(stage.state())), [7]);
+    let effects = stage.feed(Input::Served { at: 7, reply: Reply::Refused(denied()) });
+    assert_eq!(answers(&effects).len(), 1);
+    assert_eq!(stage.state().phase(), Phase::Stopping);
 }

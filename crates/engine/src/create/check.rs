@@ -25,6 +25,27 @@ pub(super) struct Startable {
     pub(super) has_model: bool,
 }
 
+/// How an agent comes to its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By its gateway, which has the key.
+    Gateway,
+    /// By the login that it is lent.
+    Login,
+    /// By what its variables and its settings say.
+    ItsOwn,
+}
+
+impl Way {
+    pub(crate) fn of(has_model: bool, is_logged_in: bool) -> Way {
+        match (has_model, is_logged_in) {
+            (true, _) => Way::Gateway,
+            (false, true) => Way::Login,
+            (false, false) => Way::ItsOwn,
+        }
+    }
+}
+
 impl Engine {
     /// Refuses what could only fail to start: its program, its model, its key or its login is not there. What its agent and
     /// its conversation say of it is filled in.
@@ -64,28 +85,37 @@ impl Engine {
         check_model(provider, &settings, wanted)?;
         let has_model = self.shared.has_model(provider, &settings, keys);
         self.shared.check_login(provider, &settings, has_model, &wanted.environment, &campaign.policy)?;
-        if has_model {
-            self.check_model_is_reached(campaign, provider)?;
-        }
+        let way = Way::of(has_model, self.shared.login(provider, &settings).is_some());
+        self.check_model_is_reached(campaign, provider, way)?;
         Ok(Startable { settings, said, has_model })
     }
 
-    /// A network without a gateway leads to no model that was configured.
-    fn check_model_is_reached(&self, campaign: &Campaign, provider: &dyn Provider) -> Result<(), Refusal> {
+    /// A network without a gateway leads to no model that was configured; and a login to none without a network.
+    pub(crate) fn check_model_is_reached(
+        &self,
+        campaign: &Campaign,
+        provider: &dyn Provider,
+        way: Way,
+    ) -> Result<(), Refusal> {
         let mode = campaign.policy.net_mode.unwrap_or(provider.usual_network());
-        let has_gateway = matches!(mode, NetMode::Provider | NetMode::Open);
-        if has_gateway || self.shared.sandbox() == Sandbox::Off {
+        let is_reached = match (mode, way) {
+            (NetMode::Provider | NetMode::Open, _) | (_, Way::ItsOwn) => true,
+            (NetMode::Host, way) => way == Way::Login,
+            (NetMode::None, _) => false,
+        };
+        if is_reached || self.shared.sandbox() == Sandbox::Off {
             return Ok(());
         }
         let (name, provider) = (&campaign.name, provider.name());
+        let why = match way {
+            Way::Login => "and its login is good for its model's own server alone",
+            _ => "which has no gateway; the key of the model is added there and nowhere else",
+        };
         Err(Refusal::new(
             Reason::ModelUnreachable,
             format!("an agent in {name} cannot call the model of {provider}, so nothing was started"),
         )
-        .because(format!(
-            "net.mode is {}, which has no gateway; the key of the model is added there and nowhere else",
-            mode.as_str()
-        ))
+        .because(format!("net.mode is {}, {why}", mode.as_str()))
         .hint(
             format!("ostler campaign set {name} net.mode=provider"),
             "lets agents call their model, and nothing else",

@@ -25,6 +25,7 @@ use ostler_domain::{
 };
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 
+pub(crate) use self::check::Way;
 use self::check::{Startable, billing, check_environment, check_texts};
 use crate::{
     Change, Engine,

@@ -129,6 +129,12 @@ impl Engine {
         point(&other, &work, &meant).cloned()
     }
 
+    /// The name of the snapshot that is meant by a point of a session's work.
+    pub(crate) async fn commit_at(&self, view: &View, wanted: &Point) -> Result<String, Refusal> {
+        let work = self.settled_work(view).await?;
+        Ok(point(view, &work, wanted)?.commit.clone().unwrap_or_default())
+    }
+
     /// Nothing is put back where what no snapshot has would make room for it.
     async fn check_way(&self, look: &Look, before: &str, target: &str) -> Result<(), Refusal> {
         let args = [

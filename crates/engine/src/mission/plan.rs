@@ -117,10 +117,11 @@ impl Engine {
         let members = self.settled_members(&campaign, defaults, members, &lines, change, &mut further).await;
         // Who asks twice, because nobody heard the answer, has them already.
         let is_there = |member: &Member| {
-            state.plan().agents.iter().any(|one| one.name == member.name && one.task == member.task)
+            let is_it = |one: &Member| one.name == member.name && one.task == member.task;
+            state.plan().agents.iter().any(is_it) && !state.has_removed(&member.name)
         };
         if state.plan().strategy == Strategy::Adaptive && !members.iter().all(is_there) {
-            further.extend(check_added(state.plan(), &members, &lines));
+            further.extend(check_added(state, &members, &lines));
         }
         faults.add(further);
         Ok(Faults::unless(faults.0, members)?)

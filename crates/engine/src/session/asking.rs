@@ -1,5 +1,7 @@
 //! What the agent asks for outside of its session: done beside the actor, which goes on meanwhile.
 
+use std::collections::BTreeSet;
+
 use ostler_domain::{
     Reason,
     ask::Ask,
@@ -12,16 +14,17 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{Command, actor::Actor};
 use crate::Engine;
 
-/// The changes that an agent asks for outside of its session: each waits for the one before it.
+/// What an agent asks for outside of its session. Of changes each waits for the one before it.
 pub(super) struct InOrder {
     last: CancellationToken,
+    under_way: BTreeSet<u64>,
 }
 
 impl Default for InOrder {
     fn default() -> Self {
         let last = CancellationToken::new();
         last.cancel();
-        Self { last }
+        Self { last, under_way: BTreeSet::new() }
     }
 }
 
@@ -41,6 +44,9 @@ impl Actor {
     /// Has it done, and hears what came of it. Asked again after a daemon died meanwhile, it is done once all the same.
     /// What it wants changed is changed in its order: who is told something may be the helper that it asked for before.
     pub(super) fn serve(&mut self, at: u64, ask: Ask) {
+        if !self.changes.under_way.insert(at) {
+            return;
+        }
         let (engine, handle) = (Engine { shared: self.shared.clone() }, self.handle());
         let created = self.state.created().clone();
         let shutdown = self.shared.shutdown.clone();
@@ -56,12 +62,21 @@ impl Actor {
                 // The next daemon finds it in the record.
                 () = shutdown.cancelled() => return,
             };
-            // Of a session that has ended nobody waits for it.
+            // Nobody waits for what a session has only looked for, and then ended.
             let _ = handle.commands.send(Command::Served { at, ask, reply }).await;
         });
     }
 
+    /// Has done what is left of what it asked for, and says whether all of that is settled.
+    pub(super) fn has_been_served(&mut self) -> bool {
+        for asked in self.state.asks().to_vec() {
+            self.serve(asked.at, asked.ask);
+        }
+        self.state.asks().is_empty()
+    }
+
     pub(super) async fn served(&mut self, at: u64, ask: &Ask, reply: Reply) {
+        self.changes.under_way.remove(&at);
         let is_denied =
             matches!(&reply, Reply::Refused(refusal) if refusal.reason == Reason::PermissionDenied);
         let input = match ask.is_change() {

@@ -431,6 +431,11 @@ impl Actor {
     }
 
     async fn exited(&mut self, mut exit: ExitFacts) {
+        // Behind its end nothing is recorded: what its agent had asked for is done, or refused, before.
+        if !self.has_been_served() {
+            self.lose_link();
+            return self.keeping.retry_later();
+        }
         if self.state.is_refused() {
             let config = &self.state.created().config;
             exit.cures = self.shared.cures_of_a_refused_key(&config.provider, config.auth_profile.as_ref());

@@ -1,13 +1,14 @@
 //! What is kept with a ticket: what came of it, points to return to, and the steps of the work.
 
 use ostler_domain::{
-    Event, Refusal,
+    Event, Reason, Refusal,
     call::StepMark,
     conversation::TurnRef,
     event::{TicketCheckpointMade, TicketOutputAdded, TicketStep},
     limits::CALL_TEXT_BYTES,
     session::View,
     snapshot::Point,
+    text::one_line,
     ticket::{Checkpoint, Output, OutputKind, Ticket, check_name, check_step},
 };
 
@@ -50,7 +51,7 @@ impl Engine {
         Ok(ticket)
     }
 
-    /// Names a point to return to. The last of a name is the one that is meant by it.
+    /// Names a point to return to, by a name that no other point of the ticket has.
     pub async fn make_ticket_checkpoint(
         &self,
         who: &str,
@@ -63,11 +64,22 @@ impl Engine {
         }
         check_name(&wanted.name, "a checkpoint").map_err(invalid)?;
         let whole = self.whole_ticket(who).await?;
-        let last = whole.iterations.last().map(|last| last.session.to_string());
-        let at = match wanted.session.as_ref().or(last.as_ref()) {
+        let worked: Vec<String> = match wanted.session {
+            Some(session) => vec![session],
+            None => whole.iterations.iter().rev().map(|one| one.session.to_string()).collect(),
+        };
+        let named = wanted.snapshot.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let (view, snapshot) = match (named, worked.first()) {
+            (Some(snapshot), _) => {
+                let (view, commit) = self.who_has(&whole.ticket, &worked, snapshot).await?;
+                (Some(view), Some(commit))
+            }
+            (None, Some(last)) => (Some(self.session(last).await?), None),
+            (None, None) => (None, None),
+        };
+        let at = match &view {
             None => None,
-            Some(session) => {
-                let view = self.session(session).await?;
+            Some(view) => {
                 let turn = wanted.turn.unwrap_or(view.turns);
                 if turn > view.turns {
                     return Err(Refusal::invalid(format!(
@@ -79,23 +91,58 @@ impl Engine {
                 (turn > 0).then_some(TurnRef { session: view.id, turn })
             }
         };
-        let named = wanted.snapshot.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let snapshot = match (named, at) {
+        let snapshot = match (snapshot, at) {
             (None, Some(at)) => self.files_after(at).await?,
-            (named, _) => named,
+            (snapshot, _) => snapshot,
         };
         if at.is_none() && snapshot.is_none() {
             let name = super::named(&whole.ticket);
             return Err(Refusal::invalid(format!("there is nothing yet to return to in ticket {name}"))
-                .because("no session of it has had a turn, and no snapshot was named")
+                .because("no session of it has had a turn, and no other one was named")
                 .hint(format!("ostler ticket start {name}"), "has an agent work on it")
-                .hint(format!("ostler ticket checkpoint {name} NAME --snapshot COMMIT"), "names files"));
+                .hint(
+                    format!("ostler ticket checkpoint {name} NAME --session WHO"),
+                    "names another's turn",
+                ));
         }
         let checkpoint = Checkpoint { name: wanted.name.trim().to_owned(), at, snapshot };
+        let _naming = self.shared.naming.lock().await;
+        let there = self.whole_ticket(who).await?.checkpoints.into_iter().map(|point| point.what);
+        if let Some(there) = there.rev().find(|point| point.name == checkpoint.name) {
+            return Err(is_taken(&super::named(&whole.ticket), &there));
+        }
         let made = TicketCheckpointMade { id: whole.ticket.id, checkpoint, by: change.by.clone() };
         let request = change.done(&fingerprint, whole.ticket.id.to_string());
         self.record_nodes(vec![Event::TicketCheckpointMade(made)], request).await?;
         Ok(whole.ticket)
+    }
+
+    /// The first of these sessions that has a snapshot, and its name as a whole.
+    async fn who_has(
+        &self,
+        ticket: &Ticket,
+        sessions: &[String],
+        snapshot: &str,
+    ) -> Result<(View, String), Refusal> {
+        let said = one_line(snapshot, 64);
+        let wanted = Point::parse(snapshot)
+            .ok_or_else(|| Refusal::invalid(format!("\"{said}\" is no turn and no snapshot")))?;
+        let mut refused = None;
+        for session in sessions {
+            let view = self.session(session).await?;
+            match self.commit_at(&view, &wanted).await {
+                Ok(commit) => return Ok((view, commit)),
+                Err(refusal) => drop(refused.get_or_insert(refusal)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| {
+            let name = super::named(ticket);
+            let message = format!("no session has worked on ticket {name}, so none has a snapshot {said}");
+            Refusal::new(Reason::SnapshotUnknown, message).hint(
+                format!("ostler ticket checkpoint {name} NAME --session WHO --snapshot {said}"),
+                "names one of another session",
+            )
+        }))
     }
 
     /// The files as a turn left them, where a snapshot was taken of them.
@@ -145,4 +192,16 @@ impl Engine {
         self.record_nodes(vec![Event::TicketStep(step)], request).await?;
         Ok(whole.ticket)
     }
+}
+
+/// A point whose name is given to another one could not be returned to any more.
+fn is_taken(ticket: &str, there: &Checkpoint) -> Refusal {
+    let name = one_line(&there.name, 64);
+    let turn = there.at.map(|at| format!("turn {} of session {}", at.turn, at.session.short()));
+    let files =
+        there.snapshot.as_deref().map(|commit| format!("the files of snapshot {}", one_line(commit, 12)));
+    let what = [turn, files].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Refusal::new(Reason::NameTaken, format!("ticket {ticket} has a checkpoint \"{name}\" already"))
+        .because(format!("it is {what}"))
+        .hint(format!("ostler ticket show {ticket}"), "lists them; give this one another name")
 }

@@ -410,13 +410,19 @@ async fn a_checkpoint_leads_back_to_its_files_and_its_turn() {
     let taken = work(&client, &view).await;
     let commit = taken.snapshots.iter().rev().find_map(|taken| taken.commit.clone()).unwrap();
     assert_eq!(whole["checkpoints"][0]["snapshot"], commit.as_str(), "{whole}");
+    let unknown = home.run(&["ticket", "checkpoint", &ticket, "blue", "--snapshot", "deadbeef"]);
+    let said = String::from_utf8_lossy(&unknown.stderr);
+    assert!(said.contains("SNAPSHOT_UNKNOWN"), "{said}");
+    ok(&["ticket", "checkpoint", &ticket, "lime", "--snapshot", &commit[..10]]);
     let view = turn(&home, &client, Some(&view), vec![write("a.txt", "red\n")]).await;
     let who = view.id.to_string();
 
     let unknown = client.rewind(&who, "blue", true).await.unwrap_err().to_refusal();
     assert_eq!(unknown.reason, Reason::InvalidArgument);
-    client.rewind(&who, "green", false).await.unwrap();
-    assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "green\n");
+    for name in ["lime", "green"] {
+        client.rewind(&who, name, false).await.unwrap();
+        assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "green\n", "{name}");
+    }
     let fork = client.fork_session(&who, None, Some("green")).await.unwrap();
     let copy = client.conversation(&fork.conversation.to_string()).await.unwrap();
     assert_eq!(copy.forked_at.map(|at| (at.session, at.turn)), Some((view.id, 1)));

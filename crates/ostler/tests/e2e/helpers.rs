@@ -103,6 +103,31 @@ async fn a_helper_that_is_asked_for_while_no_daemon_runs_is_started_once() {
 }
 
 #[tokio::test]
+async fn what_is_asked_for_while_no_daemon_runs_is_done_also_by_who_was_done_then() {
+    for (name, last) in [("done", "ostler done -m x"), ("gone", "kill -9 $PPID")] {
+        let home = TestHome::started(OSTLER).await;
+        let client = home.client().await;
+        let asks = "ostler spawn tester hello; ostler send tester 'and you'; touch asked";
+        let script = format!("while [ ! -e go ]; do sleep 0.05; done; {asks}; {last}");
+        let parent = client.create_session(named(name, vec![shell(&script)])).await.unwrap();
+        home.reaches(&parent.id.to_string(), "work", |view| view.attention == Some(Attention::Working)).await;
+        home.kill_daemon();
+        std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+        wait::until("it to have asked", wait::PATIENCE, || home.campaign_dir().join("asked").exists());
+        let client = home.start().await;
+        home.ended(&parent.id.to_string()).await;
+        let filter = SessionFilter { spawned_by: Some(parent.id), ..SessionFilter::default() };
+        let helpers = client.sessions(&filter, Page::of(10, None)).await.unwrap().rows;
+        let events = home.events(&client, parent.id).await;
+        let count = |is: fn(&Event) -> bool| events.iter().filter(|recorded| is(&recorded.event)).count();
+        assert_eq!(helpers.len(), 1, "{name}: {events:#?}");
+        let asked = count(|event| matches!(event, Event::Asked(_)));
+        assert_eq!((asked, count(|event| matches!(event, Event::AskSettled(_)))), (2, 2), "{name}");
+        assert!(events.last().is_some_and(|last| !matches!(last.event, Event::AskSettled(_))), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_asked_for_while_no_daemon_runs_is_done_in_its_order() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;

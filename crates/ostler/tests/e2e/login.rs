@@ -119,6 +119,22 @@ async fn a_login_is_lent_without_what_renews_it_and_its_host_can_be_reached() {
     assert_eq!(called.decision, NetDecision::Allowed, "{called:?}");
     client.stop_session(&session.id.to_string(), true).await.unwrap();
     home.ended(&session.id.to_string()).await;
+    // Also where agents have the host's network, and no gateway; where they have none, it could not be used.
+    assert!(home.run(&["campaign", "set", "shop", "net.mode=host"]).status.success());
+    let mut wanted = CreateSession::new("shop", "claude-code");
+    wanted.initial_message = Some("hello".to_owned());
+    let session = client.create_session(wanted).await.unwrap();
+    let own_home = home.home.state().join("homes").join(session.conversation.to_string());
+    let lent = own_home.join(".claude/.credentials.json");
+    wait::until("the login to be lent without a gateway", wait::PATIENCE, || lent.is_file());
+    client.stop_session(&session.id.to_string(), true).await.unwrap();
+    home.ended(&session.id.to_string()).await;
+    assert!(home.run(&["campaign", "set", "shop", "net.mode=none"]).status.success());
+    let refused =
+        home.command(&["run", "-p", "claude-code", "-d", "x"]).env_remove("ANTHROPIC_API_KEY").output();
+    let words = String::from_utf8_lossy(&refused.unwrap().stderr).into_owned();
+    assert!(words.contains("MODEL_UNREACHABLE") && words.contains("net.mode is none"), "{words}");
+
     assert_eq!(files_with(home.home.state(), REFRESH), [kept.join(".credentials.json")]);
     let sessions = home.home.state().join("sessions");
     assert_eq!(files_with(&sessions, ACCESS), Vec::<PathBuf>::new(), "not on the tape");

@@ -117,7 +117,17 @@ fn what_came_of_a_ticket_is_kept_with_it() {
     assert_eq!(refused(&home, &["ticket", "output", &ticket, "fix", "main", "--kind", "commit"]).0, Some(2));
     assert_eq!(refused(&home, &["ticket", "checkpoint", &ticket, "green"]).0, Some(2));
     ok(&home, &["run", "-q", "-p", "script", "--ticket", &ticket, "hello"]);
-    ok(&home, &["ticket", "checkpoint", &ticket, "green", "--snapshot", "deadbeef"]);
+    for snapshot in ["deadbeef", "3", "nonsense"] {
+        let args = ["ticket", "checkpoint", &ticket, "green", "--snapshot", snapshot];
+        assert!(matches!(refused(&home, &args).0, Some(2 | 3)), "{snapshot}");
+    }
+    ok(&home, &["ticket", "checkpoint", &ticket, "green"]);
+    let (code, said) = refused(&home, &["ticket", "checkpoint", &ticket, "green"]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(
+        said.contains("has a checkpoint \"green\" already") && said.contains("turn 1 of session"),
+        "{said}"
+    );
     ok(&home, &["ticket", "step", &ticket, "review", "start"]);
     assert_eq!(refused(&home, &["ticket", "step", &ticket, "review", "start"]).0, Some(2));
     ok(&home, &["ticket", "step", &ticket, "review", "fail", "-m", "too long"]);

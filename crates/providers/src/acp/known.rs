@@ -34,8 +34,10 @@ const KNOWN: [Known; 3] = [
         key_variable: None,
         key_scheme: None,
         models_path: "/models",
-        // Its 1.18.33 loads plug-ins from there in spite of OPENCODE_PURE and OPENCODE_DISABLE_PROJECT_CONFIG.
-        unseen: &[".opencode"],
+        // Its 1.18.33 reads its configuration twice. What does it second looks at none of OPENCODE_PURE,
+        // OPENCODE_DISABLE_PROJECT_CONFIG and the like: it goes from the working directory up to the project's root, and
+        // imports the plug-ins that these name.
+        unseen: &[".opencode", "opencode.json", "opencode.jsonc"],
         instruction_files: &["AGENTS.md", "CLAUDE.md"],
     },
     Known {

@@ -10,7 +10,7 @@ use crate::{
     event::{AssignmentsAdded, AssignmentsRemoved, By, Event},
     mission::{
         Member, Strategy, graph,
-        plan::{Faults, Lines, check},
+        plan::{Faults, Lines, check_added},
         state::Step,
     },
 };
@@ -27,7 +27,8 @@ pub(super) fn add(
     };
     let state = &draft.state;
     // Who asks twice, because nobody heard the answer, gets the same.
-    if !members.is_empty() && members.iter().all(|member| state.plan.agents.contains(member)) {
+    let is_there = |member: &Member| state.plan.agents.contains(member) && !state.has_removed(&member.name);
+    if !members.is_empty() && members.iter().all(is_there) {
         return Ok(());
     }
     refuse_over(draft)?;
@@ -44,7 +45,7 @@ pub(super) fn add(
     let mut plan = (*state.plan).clone();
     let first = plan.agents.len();
     plan.agents.extend(members.iter().cloned());
-    let faults = check(&plan, &Lines::default());
+    let faults = check_added(state, &members, &Lines::default());
     if !faults.is_empty() {
         return Err(Faults(faults).into());
     }

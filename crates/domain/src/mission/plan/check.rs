@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Fault, Member, Plan, Strategy, Worktree};
 use crate::{
     limits::{MISSION_ASSIGNMENTS, MISSION_EDGES, TASK_BYTES},
+    mission::State,
     text::{nearest, one_line},
 };
 
@@ -61,10 +62,17 @@ impl Lines {
 }
 
 /// Says everything that is wrong with a plan to which these agents are added, where they say it.
-pub fn check_added(plan: &Plan, members: &[Member], lines: &Lines) -> Vec<Fault> {
+pub fn check_added(state: &State, members: &[Member], lines: &Lines) -> Vec<Fault> {
+    let plan = state.plan();
     let mut grown = plan.clone();
     grown.agents.extend(members.iter().cloned());
-    check(&grown, &lines.after(plan.agents.len()))
+    let mut faults = Vec::new();
+    // What was removed keeps its name: whatever was said of it or to it is still found by that.
+    for (n, member) in members.iter().enumerate().filter(|(_, member)| state.has_removed(&member.name)) {
+        let message = format!("there was an agent \"{}\", and it was removed", member.name);
+        faults.push(Fault::new(lines.of(n, "name"), message).hint("give this one another name"));
+    }
+    if faults.is_empty() { check(&grown, &lines.after(plan.agents.len())) } else { faults }
 }
 
 /// Says everything that is wrong with a plan; lines are those of no file where it was made from flags.

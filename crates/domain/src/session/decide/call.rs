@@ -1,6 +1,6 @@
 //! What the agent said on its session socket. Nothing of it is refused without an answer that says so.
 
-use super::Draft;
+use super::{Draft, report};
 use crate::{
     Reason, Refusal,
     ask::{ASKS_OPEN, Ask, AskSettled, Asked, OutputAdded, Spawn},
@@ -112,6 +112,7 @@ pub(super) fn settled(draft: &mut Draft<'_>, at: u64, reply: Reply) {
     }
     draft.record(Event::AskSettled(settled));
     draft.effect(Effect::Answer { at, reply });
+    report::end_with_turn(draft);
 }
 
 fn redacted_wish(wish: Wish) -> Wish {

@@ -159,12 +159,12 @@ impl Draft<'_> {
     fn end_if_done(&mut self) {
         let state = &self.state;
         let asked_by = state.handoff().map(|requested| requested.by.clone());
-        if let Some(by) = asked_by.filter(|_| state.phase() == Phase::Live && state.turn().is_none()) {
+        let has_said_all = state.turn().is_none() && state.asks.is_empty();
+        if let Some(by) = asked_by.filter(|_| state.phase() == Phase::Live && has_said_all) {
             // What runs beside its turns would only write to what another one works on.
             return self.stop(StopRule::Handoff, by);
         }
-        let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
-        if state.done && state.phase() == Phase::Live && is_at_rest {
+        if state.done && state.phase() == Phase::Live && state.has_nothing_left() {
             self.stop(StopRule::Done, By::ostler());
         }
     }

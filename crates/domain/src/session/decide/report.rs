@@ -184,8 +184,8 @@ fn failure(draft: &Draft<'_>, stop_reason: StopReason) -> Option<String> {
 fn ends_with_this_turn(draft: &Draft<'_>) -> bool {
     let state = &draft.state;
     let all_heard = state.messages.iter().all(|waiting| waiting.place == Place::Seen);
-    let ends = state.created().config.ends_with_turn && all_heard && state.background().is_empty();
-    ends && !money::is_asked_for(draft)
+    let is_last = all_heard && state.background().is_empty() && state.asks.is_empty();
+    state.created().config.ends_with_turn && is_last && !money::is_asked_for(draft)
 }
 
 /// A session that is to end with its turn ends when nothing waits and nothing of it runs on.
@@ -196,9 +196,8 @@ pub(super) fn end_with_turn(draft: &mut Draft<'_>) {
     // What the agent said of its end says more than that it was to end with its turn.
     draft.end_if_done();
     let state = &draft.state;
-    let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
     // One whose turn failed of a limit goes on when that ends.
-    let is_over = is_at_rest && !state.waits_for_limit();
+    let is_over = state.has_nothing_left() && !state.waits_for_limit();
     if state.created().config.ends_with_turn && is_over && state.turns > 0 {
         draft.stop(StopRule::TurnEnded, By::ostler());
     }

@@ -142,6 +142,22 @@ fn what_is_removed_is_no_longer_waited_for() {
     assert_eq!(world.state.status(), Status::Completed);
 }
 
+#[test]
+fn who_was_removed_is_not_said_to_be_added_again() {
+    let mut world = world();
+    let text = "[[agents]]\nname = \"x\"\ntask = \"t\"\nneeds = [\"lead\"]\n";
+    add(&mut world, text, None).unwrap();
+    add(&mut world, text, None).unwrap();
+    let x = world.id("x");
+    world.ask(Request::Remove { which: vec![x] });
+    for text in [text, &text.replace("\"t\"", "\"other\"")] {
+        let refusal = add(&mut world, text, None).unwrap_err();
+        assert!(refusal.why.as_ref().unwrap().contains("\"x\", and it was removed"), "{refusal}");
+    }
+    add(&mut world, &text.replace("\"x\"", "\"y\""), None).unwrap();
+    assert_eq!(world.state.progress().all.total, 3);
+}
+
 const CHAIN: &str = "objective = \"x\"\nstrategy = \"adaptive\"\n[[agents]]\nname = \"a\"\ntask = \"t\"\n\
     [[agents]]\nname = \"b\"\ntask = \"t\"\nneeds = [\"a\"]\n[[agents]]\nname = \"c\"\ntask = \"t\"\nneeds = [\"b\"]\n\
     [[agents]]\nname = \"d\"\ntask = \"t\"\nneeds = [\"c\"]\n";

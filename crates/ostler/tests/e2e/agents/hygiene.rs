@@ -119,7 +119,10 @@ pub(super) fn plant(campaign: &Path) {
     // opencode
     let local = json!({"type": "local", "enabled": true,
         "command": ["sh", "-c", format!("{}; exec cat", mark("opencode-server"))]});
-    write("opencode.json", json!({"mcp": {"planted": local}}).to_string());
+    let named =
+        |name: &str| json!({"mcp": {"planted": local}, "plugin": [format!("./{name}.js")]}).to_string();
+    write("opencode.json", named("named-in-json"));
+    write("opencode.jsonc", named("named-in-jsonc"));
     let plugin = |name: &str| {
         format!(
             "import fs from 'node:fs';\nfs.writeFileSync('{}/{MARK}{name}', '');\n\
@@ -127,6 +130,8 @@ pub(super) fn plant(campaign: &Path) {
             campaign.display()
         )
     };
+    write("named-in-json.js", plugin("opencode-json"));
+    write("named-in-jsonc.js", plugin("opencode-jsonc"));
     write(".opencode/plugin/planted.js", plugin("opencode-plugin"));
     write(".opencode/plugins/planted.js", plugin("opencode-plugins"));
 
