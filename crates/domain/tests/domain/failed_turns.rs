@@ -136,6 +136,17 @@ fn a_turn_that_failed_of_a_limit_needs_somebody_unless_it_goes_on_by_itself() {
 }
 
 #[test]
+fn a_turn_that_failed_without_a_word_is_said_to_have() {
+    let mut life = Life::plain();
+    life.working()
+        .report(Report::RateLimited { what: String::new(), until: None })
+        .report(Report::TurnEnded { stop_reason: StopReason::Error });
+    let view = life.state.view();
+    assert_eq!(view.attention, Some(Attention::TurnFailed));
+    assert_eq!(view.evidence, "the turn failed, and nothing was said of why");
+}
+
+#[test]
 fn a_limit_past_the_time_limit_is_in_the_obituary() {
     let mut life = Life::plain();
     life.working()

@@ -165,10 +165,14 @@ fn on_their_way(draft: &Draft<'_>, messages: &[MessageId]) -> Vec<MessageId> {
     waiting.map(|waiting| waiting.message.id).filter(|id| said.contains(id)).collect()
 }
 
+/// Of a turn that came to nothing for want of words of those who refused.
+const UNSAID: &str = "the turn failed, and nothing was said of why";
+
 /// Why a turn that ends so came to nothing, if it did.
 fn failure(draft: &Draft<'_>, stop_reason: StopReason) -> Option<String> {
     let said = draft.state.trouble.as_deref().or(draft.state.auth_failure.as_deref());
     let said = said.map(|said| one_line(said, TURN_FAILURE));
+    let said = said.map(|said| if said.is_empty() { UNSAID.to_owned() } else { said });
     match (stop_reason, draft.state.turn().and_then(|turn| turn.interrupted_by)) {
         (StopReason::Error, _) => said,
         // Nobody asked for this but a watchdog.
