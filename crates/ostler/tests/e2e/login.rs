@@ -11,7 +11,7 @@ use ostler_client::{Client, CreateSession};
 use ostler_domain::{
     Event,
     gateway::NetDecision,
-    session::{Approve, Outcome, View},
+    session::{Approve, Billing, Outcome, View},
 };
 use ostler_testkit::{FakeOauth, TestHome, fake_oauth::token, programs, skip, wait};
 
@@ -207,6 +207,26 @@ async fn begin(client: &Client, sessions: usize) -> Vec<View> {
 fn lent(home: &TestHome, session: &View) -> Option<serde_json::Value> {
     let homes = home.home.state().join("homes").join(session.conversation.to_string());
     serde_json::from_str(&fs::read_to_string(homes.join(".codex/auth.json")).ok()?).ok()
+}
+
+#[tokio::test]
+async fn a_login_by_a_key_pays_for_each_call_and_one_by_a_plan_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = stand_in(dir.path(), "echo codex-cli 99.0.0");
+    let (home, client) = logged_in(&program, &[]).await;
+    let by_plan = codex_login(LONG_AFTER, "renews-1");
+    for (login, billing) in [
+        (r#"{"auth_mode":"apikey","OPENAI_API_KEY":"sk-dummy"}"#, Billing::Calls),
+        (by_plan.as_str(), Billing::Plan),
+    ] {
+        fs::write(kept(&home), login).unwrap();
+        let session = client.create_session(CreateSession::new("shop", "codex")).await.unwrap();
+        let events = home.events(&client, session.id).await;
+        let Event::SessionCreated(created) = &events[0].event else { panic!("{events:?}") };
+        assert_eq!(created.config.billing, billing, "{login}");
+        client.stop_session(&session.id.to_string(), true).await.unwrap();
+        home.ended(&session.id.to_string()).await;
+    }
 }
 
 #[tokio::test]

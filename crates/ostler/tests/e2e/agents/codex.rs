@@ -2,12 +2,9 @@
 
 use std::fs;
 
-use ostler_client::CreateSession;
-use ostler_domain::{Event, session::Billing};
-use ostler_testkit::{TestHome, programs};
+use ostler_testkit::programs;
 
 use super::{budgets, census, hygiene, instructions, limits, stage::Agent, suite, talk, tools, trial};
-use crate::OSTLER;
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("codex", who)?;
@@ -23,37 +20,6 @@ fn agent(who: &str) -> Option<Agent> {
         process: "codex app-server",
         finds_itself: true,
     })
-}
-
-#[tokio::test]
-async fn a_login_by_a_key_pays_for_each_call_and_one_by_a_plan_does_not() {
-    let who = "a_login_by_a_key_pays_for_each_call_and_one_by_a_plan_does_not";
-    let Some(program) = programs::find("codex", who) else { return };
-    let home = TestHome::new(OSTLER);
-    fs::create_dir_all(home.home.config()).unwrap();
-    let config = format!("[providers.codex]\nprogram = \"{}\"\n", program.display());
-    fs::write(home.home.config_toml(), config).unwrap();
-    home.begin().await;
-    let client = home.client().await;
-    // The campaign's network leads nowhere: nobody is called.
-    client.set_campaign("shop", vec!["net.mode=none".to_owned()]).await.unwrap();
-    let logins = home.home.state().join("credentials/codex/.codex");
-    fs::create_dir_all(&logins).unwrap();
-    for (login, billing) in [
-        (r#"{"auth_mode":"apikey","OPENAI_API_KEY":"sk-dummy"}"#, Billing::Calls),
-        (
-            r#"{"OPENAI_API_KEY":null,"tokens":{"id_token":"a","access_token":"b","refresh_token":"c"}}"#,
-            Billing::Plan,
-        ),
-    ] {
-        fs::write(logins.join("auth.json"), login).unwrap();
-        let session = client.create_session(CreateSession::new("shop", "codex")).await.unwrap();
-        let events = home.events(&client, session.id).await;
-        let Event::SessionCreated(created) = &events[0].event else { panic!("{events:?}") };
-        assert_eq!(created.config.billing, billing, "{login}");
-        client.stop_session(&session.id.to_string(), true).await.unwrap();
-        home.ended(&session.id.to_string()).await;
-    }
 }
 
 #[tokio::test]
