@@ -225,10 +225,23 @@ impl Engine {
         };
         self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let done = answer.done(id, view.id, false, mode);
-        let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
-        let request = Request::Prompt { said: Box::new(said), queue, dropped };
-        let session = handle.request(request, change.by.clone(), done).await?;
-        Ok(Accepted { message: id, session, woke: false, mode })
+        let request = Request::Prompt { said: Box::new(said), queue, dropped: dropped.clone() };
+        let refusal = match self.shared.wake(view.id).await? {
+            Some(handle) => match handle.request(request, change.by.clone(), done).await {
+                Ok(session) => return Ok(Accepted { message: id, session, woke: false, mode }),
+                Err(refusal) => refusal,
+            },
+            None => just_ended(&view),
+        };
+        // Its end began meanwhile: what was said is for whoever goes on there.
+        let now = self.session(&view.id.to_string()).await?;
+        let has_begun_to_end =
+            view.phase != Phase::Stopping && (now.phase == Phase::Stopping || now.outcome.is_some());
+        if refusal.reason != Reason::WrongState || !has_begun_to_end {
+            return Err(refusal);
+        }
+        let hearer = Hearer { conversation, session: Some(now) };
+        Box::pin(self.hear(hearer, words, (again, dropped), answer)).await
     }
 
     /// Nobody is woken for what is not for them. What was said stays readable.
