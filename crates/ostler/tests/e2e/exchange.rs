@@ -348,9 +348,9 @@ async fn a_store_that_is_imported_from_a_second_place_goes_out_once() {
         for place in [&first, &second] {
             let sessions = place.join("agents/main/sessions");
             copy_dir(&recorded.join(name), &sessions);
-            // A row that nobody here could have for a key, one in which nothing was said, and a file of nobody's.
+            // A row in which nothing was said, and a file of nobody's.
             let index = fs::read_to_string(sessions.join("sessions.json")).unwrap();
-            let more = r#"{"agent:main:slack:dm:u9": {"sessionId":"ffffffff-0000-4000-8000-000000000009"}, "no\tkey": {"sessionId": "x"}, "#;
+            let more = r#"{"agent:main:slack:dm:u9": {"sessionId":"ffffffff-0000-4000-8000-000000000009"}, "#;
             fs::write(sessions.join("sessions.json"), index.replacen('{', more, 1)).unwrap();
             fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000001.jsonl"), "").unwrap();
         }

@@ -75,7 +75,7 @@ async fn what_its_members_use_is_on_a_mission_s_page_at_once() {
     let open = Open::new().await;
     let client = open.home.client().await;
     let plan = format!(
-        "name = \"spends\"\nobjective = \"Spend\"\nstrategy = \"parallel\"\n[[agents]]\nname = \"a\"\nprovider = \"script\"\ntask = '''{}'''\n",
+        "name = \"spends\"\nobjective = \"Spend\"\nstrategy = \"parallel\"\n[[agents]]\nname = \"a\"\nprovider = \"script\"\ntask = '''\n```scenario\n{}\n```\n'''\n",
         spender()
     );
     let wanted =
