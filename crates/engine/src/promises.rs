@@ -9,7 +9,7 @@ use std::{
 
 use ostler_domain::{
     Event, Reason, Refusal, SessionId,
-    event::RestartRefused,
+    event::{By, LostLeft, RestartRefused},
     session::{Restart, View, back_off},
 };
 
@@ -89,6 +89,11 @@ async fn try_once(shared: &Arc<Shared>, id: SessionId) -> Result<Tried, Refusal>
         return Ok(Tried::Settled);
     }
     let Some(view) = shared.store.session(id).await? else { return Ok(Tried::Settled) };
+    if is_closed(shared, &view).await? {
+        let left = LostLeft { sessions: vec![id], by: By::ostler() };
+        Engine { shared: shared.clone() }.record_nodes(vec![Event::LostLeft(left)], None).await?;
+        return Ok(Tried::Settled);
+    }
     if is_news(&view, &refusal) {
         tracing::warn!(session = %id, %refusal, "the session cannot go on");
         let refused = refused(id, refusal);
@@ -97,6 +102,12 @@ async fn try_once(shared: &Arc<Shared>, id: SessionId) -> Result<Tried, Refusal>
     // Its mission looks after what becomes of its members, and gives up where they cannot go on.
     let is_halted = shared.halt.borrow().is_some();
     Ok(if view.mission.is_some() && !is_halted { Tried::Settled } else { Tried::Refused })
+}
+
+/// Nobody goes on in a conversation that was reset, archived or removed.
+async fn is_closed(shared: &Arc<Shared>, view: &View) -> Result<bool, Refusal> {
+    let conversation = shared.store.conversation(view.conversation).await?;
+    Ok(conversation.is_none_or(|conversation| conversation.closed.is_some()))
 }
 
 /// Whether something else is in the way than what is shown. A reason is told apart by its words: they name what it is about.

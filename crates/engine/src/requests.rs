@@ -1,7 +1,8 @@
 //! What people ask of sessions that exist.
 
 use ostler_domain::{
-    Budget, Reason, Refusal,
+    Budget, Event, Reason, Refusal,
+    event::{By, LostLeft},
     price::Dollars,
     query::{Listed, Page, SessionFilter},
     session::{Attention, Request, StopRule, View},
@@ -127,6 +128,7 @@ impl Engine {
         }
         let view = self.session(who).await?;
         let done = change.done(&fingerprint, view.id.to_string());
+        let by = change.by.clone();
         match self.shared.wake(view.id).await? {
             Some(handle) => {
                 let asked = handle.request(request.clone(), change.by, done).await;
@@ -136,7 +138,7 @@ impl Engine {
                     Err(refusal) if refusal.reason == Reason::WrongState => {
                         let now = self.session(&view.id.to_string()).await?;
                         return match now.outcome {
-                            Some(_) => self.ask_the_ended(&now, request).await,
+                            Some(_) => self.ask_the_ended(&now, request, by).await,
                             None => Err(refusal),
                         };
                     }
@@ -145,15 +147,21 @@ impl Engine {
                 self.overlay(&mut view);
                 Ok(view)
             }
-            None => self.ask_the_ended(&view, request).await,
+            None => self.ask_the_ended(&view, request, by).await,
         }
     }
 
     /// An ended session hears nothing any more: what already holds is fine, the rest is refused.
-    async fn ask_the_ended(&self, view: &View, request: Request) -> Result<View, Refusal> {
+    /// Whoever stops one that was to go on by itself wants nobody to.
+    async fn ask_the_ended(&self, view: &View, request: Request, by: By) -> Result<View, Refusal> {
+        let gives_up = matches!(request, Request::Stop(_)) && view.continued_by.is_none();
+        if gives_up && self.shared.store.is_to_go_on(view.id).await? {
+            let left = LostLeft { sessions: vec![view.id], by };
+            self.record_nodes(vec![Event::LostLeft(left)], None).await?;
+        }
         let loaded = self.shared.store.load_session(view.id).await?.ok_or_else(|| just_ended(view))?;
         let context = self.shared.context();
-        let input = ostler_domain::session::Input::Request(request, ostler_domain::event::By::ostler());
+        let input = ostler_domain::session::Input::Request(request, By::ostler());
         ostler_domain::session::decide(&loaded.state, input, &context).map(|_| loaded.state.view())
     }
 }

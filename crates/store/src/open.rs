@@ -15,7 +15,7 @@ use crate::{
     check::Finding,
     connect::{self, Durability},
     error::{Doing, Fault, OpenError},
-    node,
+    node, reindex,
     schema::{self, Found},
     store::Store,
 };
@@ -79,8 +79,14 @@ impl Store {
             }
             Err(error) => return Err(fail(Fault::io("look for the database", error))),
         };
-        let connection = open_existing(&paths.db)?;
+        let mut connection = open_existing(&paths.db)?;
         let blobs = Blobs::open(&paths.blobs).doing("create the directory of blobs").map_err(fail)?;
+        if !schema::has_derived(&connection).doing("read the database").map_err(fail)? {
+            reindex::rebuild(&mut connection, &blobs).map_err(|error| OpenError::Corrupt {
+                path: paths.db.clone(),
+                why: format!("what is derived from its log cannot be made anew: {error}"),
+            })?;
+        }
         let (store, findings) = Store::start(connection, blobs, paths, options).map_err(fail)?;
         Ok(Opened { store, created, findings })
     }

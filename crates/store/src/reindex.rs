@@ -38,7 +38,7 @@ impl Store {
     }
 }
 
-fn rebuild(connection: &mut Connection, blobs: &Blobs) -> Result<Reindexed, ReadError> {
+pub(crate) fn rebuild(connection: &mut Connection, blobs: &Blobs) -> Result<Reindexed, ReadError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     schema::drop_derived(&transaction)?;
     schema::create_derived(&transaction)?;

@@ -101,6 +101,19 @@ pub(crate) fn migrate(connection: &mut Connection, from: u32) -> Result<(), Faul
     steps(connection).doing("migrate the database")
 }
 
+/// Whether a database of this version has all derived tables: one that was begun before the version was first released may
+/// lack some.
+pub(crate) fn has_derived(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut is_there = connection
+        .prepare("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1)")?;
+    for table in DERIVED_TABLES {
+        if !is_there.query_row([table], |row| row.get(0))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Throws the derived tables away, whatever is in them.
 pub(crate) fn drop_derived(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     for table in DERIVED_TABLES {

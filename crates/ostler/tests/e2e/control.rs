@@ -229,6 +229,32 @@ fn said(home: &TestHome, args: &[&str]) -> String {
 }
 
 #[tokio::test]
+async fn who_is_stopped_while_something_keeps_it_from_going_on_stays_as_it_is() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let waits = json!({"run": ["sh", "-c", "touch began; while [ ! -e go ]; do sleep 0.05; done"]});
+    let prompt = scenario::of(vec![waits, json!({"exit": 3})]);
+    let session = CreateSession { restart: RestartPolicy::OnFailure, ..wanted(&prompt) };
+    let who = client.create_session(session).await.unwrap().id.to_string();
+    let (dir, elsewhere) = (home.campaign_dir(), home.path().join("elsewhere"));
+    wait::until("the tool to run", wait::PATIENCE, || dir.join("began").exists());
+    std::fs::rename(&dir, &elsewhere).unwrap();
+    std::fs::write(elsewhere.join("go"), "").unwrap();
+    home.reaches(&who, "a refused restart", |view| view.restart_refused.is_some()).await;
+    said(&home, &["stop", &who]);
+    assert!(client.session(&who).await.unwrap().restart_refused.is_none());
+    std::fs::rename(&elsewhere, &dir).unwrap();
+    // A new daemon would take up what waits before anything else.
+    home.kill_daemon();
+    let client = home.start().await;
+    let other = home.session(&client, &scenario::of(vec![scenario::say("meanwhile")])).await;
+    home.reaches(&other.id.to_string(), "its answer", |view| view.last_completion.is_some()).await;
+    assert_eq!(client.session(&who).await.unwrap().continued_by, None);
+    said(&home, &["resume", &who]);
+    assert!(client.session(&who).await.unwrap().continued_by.is_some(), "a person may still go on with it");
+}
+
+#[tokio::test]
 async fn a_restart_that_is_refused_is_said_and_kept_when_nothing_is_in_the_way_any_more() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;

@@ -112,6 +112,21 @@ fn what_a_killed_daemon_left_opens_with_all_of_it() {
 }
 
 #[test]
+fn what_is_derived_and_not_there_is_made_anew() {
+    let place = filled();
+    let database = rusqlite::Connection::open(place.dir.path().join("ostler.db")).unwrap();
+    database.execute_batch("DROP TABLE restart_refused; DROP TABLE message").unwrap();
+    drop(database);
+    drop(place.open());
+    let database = rusqlite::Connection::open(place.dir.path().join("ostler.db")).unwrap();
+    let count = |table: &str| -> i64 {
+        database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(count("restart_refused"), 0);
+    assert!(count("session") > 0);
+}
+
+#[test]
 fn an_unfinished_creation_is_begun_again() {
     let place = Place::new();
     fs::write(place.dir.path().join("ostler.db.new"), b"half a database").unwrap();
