@@ -19,7 +19,7 @@ pub(crate) struct ResumeArgs {
     #[arg(long, conflicts_with_all = ["who", "budget", "tape"], conflicts_with_all = Filters::IDS)]
     lost: bool,
     /// Leave the lost ones as they are, and ask no more
-    #[arg(long, requires = "lost")]
+    #[arg(long, requires = "lost", conflicts_with = "who")]
     leave: bool,
     /// Print the provider's own command that goes on with it, without Ostler
     #[arg(long, conflicts_with_all = ["lost", "budget", "tape"], requires = "who")]
